@@ -18,11 +18,11 @@ SITE = build/docs/$(if $(SLAYR_QUICK),quick,site)
 
 .PHONY: example check programs lint types tests docs quick wheel clean
 
-example: $(VENV)/.user
+example: $(VENV)/.example
 	$(BIN)/slayr optimize examples/nusvr_diabetes.toml
 
 # All beside each other: a process that waits for a compiler, a sleeping test or a single-threaded mypy would leave cores
-# idle. The Stan programs compile while the development tools are installed.
+# idle. The Stan programs compile while the development tools are installed. The tests take longest and go first.
 check: $(VENV)/.user
 	SLAYR_QUICK=1 $(MAKE) --jobs=5 programs lint types tests docs
 
@@ -35,7 +35,7 @@ lint: $(VENV)/.developer
 	$(BIN)/python .ci/stan_format.py
 
 types: $(VENV)/.developer lint
-	$(BIN)/mypy
+	nice -n 5 $(BIN)/mypy
 
 tests: $(VENV)/.developer lint
 	$(BIN)/python -m pytest
@@ -43,7 +43,7 @@ tests: $(VENV)/.developer lint
 # A fresh environment, because Sphinx repeats no warning of a page that has not changed. Notebooks are executed again only
 # if they or the package have changed.
 docs: $(VENV)/.developer lint
-	$(BIN)/python -m sphinx --builder html --conf-dir docs --doctree-dir build/docs/doctrees --fresh-env --jobs auto \
+	nice -n 5 $(BIN)/python -m sphinx --builder html --conf-dir docs --doctree-dir build/docs/doctrees --fresh-env --jobs auto \
 	    --fail-on-warning --keep-going --quiet . $(SITE)
 	@echo "The documentation is in $(CURDIR)/$(SITE)/index.html"
 
@@ -53,9 +53,9 @@ quick: $(VENV)/.developer
 
 # For other machines of this operating system: `make wheel MACHINE=aarch64`.
 MACHINE ?= $(shell uname -m)
-wheel: $(VENV)/.user
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[compile]' hatchling
-	$(BIN)/python wheel/programs.py --machine $(MACHINE) --output build/prebuilt
+wheel: $(VENV)/.toolchain
+	@$(BIN)/python -m pip install --quiet --no-compile "$$($(call requirement,compile))" hatchling
+	PYTHONPATH=. $(BIN)/python wheel/programs.py --machine $(MACHINE) --output build/prebuilt
 	SLAYR_PREBUILT=build/prebuilt $(BIN)/python -m hatchling build --target wheel
 
 $(VENV)/bin/python:
@@ -63,6 +63,19 @@ $(VENV)/bin/python:
 
 $(VENV)/.user: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[stan]'
+	@touch $@
+
+# The requirement of an extra, without those that it shares with another extra.
+requirement = $(BIN)/python -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"][-1])'
+
+# What the compilation of a program needs.
+$(VENV)/.toolchain: pyproject.toml | $(VENV)/bin/python
+	@$(BIN)/python -m pip install --quiet --no-compile --no-deps filelock platformdirs "$$($(call requirement,stan))"
+	@touch $@
+
+# The program of the example compiles while pip installs the other requirements.
+$(VENV)/.example: $(VENV)/.toolchain
+	$(BIN)/python -m slayr_py.toolchain fm_gp & $(MAKE) $(VENV)/.user; status=$$?; wait; exit $$status
 	@touch $@
 
 # Without bytecode, of which Python compiles what it imports: half a minute less.

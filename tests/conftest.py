@@ -25,7 +25,7 @@ import pytest
 import sqlalchemy
 from ConfigSpace import ConfigurationSpace
 from testing_databases import copy_tables, postgresql_server
-from testing_programs import compile_readable_in_background
+from testing_programs import compile_in_background
 from testing_spaces import SPACES, branin, mixed_space
 from threadpoolctl import threadpool_limits
 
@@ -85,15 +85,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def compile_programs(session: pytest.Session) -> None:
     """Compile the programs once: a lock on each makes other workers wait for it.
 
-    One worker also starts to compile the readable programs if tests need them. Otherwise one worker would compile them
-    in a test, and another would wait in its next.
+    One worker also starts to compile the programs that only tests use. Otherwise one worker would compile them in a
+    test, and another would wait in its next.
     """
     from slayr_py.inference.sampling.programs import build
 
     list(build())
     is_first = os.environ.get("PYTEST_XDIST_WORKER") == "gw0"
-    if is_first and any("stan/test_programs.py" in item.nodeid for item in session.items):
-        compile_readable_in_background()
+    if is_first and any("tests/stan/test_" in item.nodeid for item in session.items):
+        compile_in_background()
 
 
 @pytest.fixture(params=sorted(SPACES))

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "slayr_py"
 
 ROOMS = [
     ["display", "errors", "version"],
-    ["arguments", "processes", "progress_bar", "watcher"],
+    ["arguments", "processes", "progress_bar", "threads", "watcher"],
     ["space"],
     ["kernels"],
     ["toolchain"],

@@ -5,22 +5,20 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 import subprocess
-from contextlib import suppress
 
 import numpy as np
 import pytest
 from test_extending import TOY_PROGRAM, check_laws
 from testing_own_kernel import STAN, bent_program, laboratory
-from testing_programs import all_readable
+from testing_programs import shared_program
 
 import slayr_py as sl
-from slayr_py.inference import check_kernel, program_folder, replay
+from slayr_py.inference import check_kernel, replay
 from slayr_py.inference.sampling import programs
 from slayr_py.kernels.base import KERNELS
 from slayr_py.study import load
-from slayr_py.toolchain import ensure_cmdstan, stan_code
+from slayr_py.toolchain import ensure_cmdstan, program_folder, stan_code
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
@@ -43,12 +41,8 @@ def lab(tmp_path, monkeypatch):
         code = stan_code(stan_file, include_paths)
         if code != stan_code(tmp_path / "inlined.stan", [program_folder()]):
             return compile_program(stan_file, include_paths=include_paths)
-        together = all_readable()
-        exe = together.exe.with_name("bent_gp")
-        with suppress(FileExistsError):
-            os.link(together.exe, exe)
         digest = hashlib.sha256(code.encode()).hexdigest()
-        return dataclasses.replace(together, exe=exe, name="bent_gp", source_hash=digest, flags=())
+        return dataclasses.replace(shared_program("bent_gp"), source_hash=digest, flags=())
 
     compile_program = programs.compile_program
     monkeypatch.setattr(programs, "compile_program", shared)

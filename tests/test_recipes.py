@@ -323,6 +323,13 @@ def test_stop_bad_trials_early(names):
     assert (trials["state"] == "PRUNED").any() and names["result"].best_value == trials["value"].min()
 
 
+@recipe("Evaluations that cost different amounts", seed=MODE)
+def test_evaluations_that_cost_different_amounts(names):
+    costs = names["result"].trials["euros"]
+    assert costs.tolist() == [0.5 * number for number in layers(names["result"])]
+    assert costs.sum() >= 12 > costs[:-1].sum() and len(costs) < 50
+
+
 @recipe("Dashboard", 0, seed=MODE)
 def test_dashboard(names):
     assert len(optuna.load_study(study_name="net", storage="sqlite:///net.db").trials) == 6

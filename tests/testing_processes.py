@@ -38,6 +38,9 @@ LIBRARIES = [
 
 
 def _execute(script: str, arguments: tuple[str, ...], environment: dict[str, str], output: str) -> None:
+    # A process that was started by nohup or in the background of a shell ignores these.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
     os.environ.update(environment)
     tempfile.tempdir = None

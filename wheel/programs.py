@@ -17,13 +17,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slayr_py.inference import accelerated_sources, program_names
 from slayr_py.toolchain import (
     Build,
+    accelerated_sources,
     assembled_cmdstan,
     code_hashes,
     compile_executable,
     portable_compiler,
+    program_names,
     write_manifest,
 )
 

@@ -35,8 +35,9 @@ import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
 
 NAME = "killed"
-_LIBRARIES = ["__main__", "alembic.context", "arviz", "cmdstanpy", "networkx", "scipy.optimize", "scipy.stats"]
-_LIBRARIES += ["sklearn", "sqlalchemy.dialects.sqlite"]  # imported once, for all processes
+# Imported once, for all processes.
+_LIBRARIES = ["benchmarks.correctness.kills", "alembic.context", "arviz", "cmdstanpy", "networkx", "scipy.optimize"]
+_LIBRARIES += ["scipy.stats", "sklearn", "sqlalchemy.dialects.sqlite"]
 _TRANSACTIONS = 100  # a process dies in one of its first so many transactions; reads count
 
 

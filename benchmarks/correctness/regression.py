@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_limits
 
 import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
-from benchmarks.common.results import ResultFile, add_result_arguments, markdown, median_rhat, standard_error
+from benchmarks.common.results import ResultFile, add_result_arguments, markdown, mean_cell, median_rhat
 from benchmarks.common.studies import KERNELS, add_fit_arguments, fit_label, fit_options
 
 KEYS = ["data", "model", "split", "n_train"]
@@ -144,7 +144,7 @@ def report(rows: pd.DataFrame) -> str:
     for name in rows["data"].unique():
         for (model, n_train), group in rows[rows["data"] == name].groupby(["model", "n_train"]):
             measures = [group[c] for c in ("nll", "nll_one_normal", "nll_without_noise", "rmse")]
-            cells = [f"{m.mean():.4f} ± {standard_error(m):.4f}" for m in measures]
+            cells = [mean_cell(m, digits=4) for m in measures]
             cells += [f"{group['seconds'].mean():.1f}", median_rhat(group)]
             lines.append([f"{name}, n = {n_train}", model, str(len(group)), *cells])
         for method, (nll, nll_error, rmse, rmse_error) in PAPER[name].items():

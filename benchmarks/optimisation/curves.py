@@ -4,7 +4,7 @@
 
 Problems: models of scikit-learn that are trained live (`benchmarks.common.curve_problems`), and Hartmann functions with
 a fidelity. "random-prune" takes 40 of the recorded curves in random order and never runs out of steps. Another method
-stops when it has used its steps, or after 60 trials, of Optuna's TPE after 300. Every trial is appended to curves.csv;
+stops when it has used its steps, or after 100 trials, of Optuna's TPE after 300. Every trial is appended to curves.csv;
 run the command again to resume. --report only prints the tables: the best final value, and the calibration of sl.Prune,
 for which pruned trials are trained to their end without telling the study. The GP sampler of Optuna needs torch.
 """
@@ -55,7 +55,7 @@ def run(problem: str, method: str, seed: int, steps: int) -> Iterator[dict[str, 
         study = optuna.create_study(sampler=SAMPLERS[method](seed), pruner=pruner, study_name=f"{problem}-{seed}")
     distributions = space_to_distributions(space)
     used = 0
-    most = 300 if method.startswith("tpe") else 40 if table else 60
+    most = 300 if method.startswith("tpe") else 40 if table else 100
     if method == "random-prune":
         steps = most * STEPS
     while used < steps and len(study.trials) < most:

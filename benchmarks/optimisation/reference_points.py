@@ -24,6 +24,7 @@ from benchmarks.common.results import ResultFile, add_result_arguments, markdown
 from benchmarks.optimisation.objectives import KEYS, log_difference, replace_run, run, unfinished
 from slayr_py.space import FloatArray
 from slayr_py.study.model import incumbent
+from slayr_py.study.storage.objectives import default_reference
 
 Rule = Callable[[FloatArray, FloatArray], FloatArray]
 """The reference point (p,) from all values (n, p) and the non-dominated ones."""
@@ -34,6 +35,25 @@ def beyond_front(share: float) -> Rule:
 
     def rule(values: FloatArray, front: FloatArray) -> FloatArray:
         return front.max(axis=0) + share * _range(front, values)
+
+    return rule
+
+
+def beyond_front_by_spread(values: FloatArray, front: FloatArray) -> FloatArray:
+    """Return the rule "worst of the front, and its range or the standard deviation of all values, the larger"."""
+    return front.max(axis=0) + np.maximum(_range(front, values), values.std(axis=0))
+
+
+def worst_or_range(values: FloatArray, front: FloatArray) -> FloatArray:
+    """Return the rule "worst of all values, but at least the front's range worse than the front"."""
+    return np.maximum(values.max(axis=0), front.max(axis=0) + _range(front, values))
+
+
+def alternating(near: float, far: float) -> Rule:
+    """Return the rule that takes one of two shares of the front's range in turns."""
+
+    def rule(values: FloatArray, front: FloatArray) -> FloatArray:
+        return beyond_front(far if len(values) % 2 else near)(values, front)
 
     return rule
 
@@ -55,9 +75,13 @@ def _range(front: FloatArray, values: FloatArray) -> FloatArray:
 
 
 RULES = {
+    "default": default_reference,  # of slayr_py
     "front + 0.1 range": beyond_front(0.1),
     "front + 0.5 range": beyond_front(0.5),
-    "front + range": beyond_front(1.0),  # the default of slayr_py
+    "front + range": beyond_front(1.0),
+    "front + range or sd": beyond_front_by_spread,
+    "front + range or worst": worst_or_range,
+    "0.1 and 1 in turns": alternating(0.1, 1.0),
     "median of all": of_all(0.5),
     "worst of all": of_all(1.0),
 }

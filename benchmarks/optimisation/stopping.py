@@ -6,9 +6,15 @@
 first trial whose quantile is at most epsilon, so one run serves every epsilon. Epsilon is a share of the standard
 deviation of the objective over the space, by 4,096 points. Problems: those of benchmarks.optimisation.suite with a
 known minimum, and those of benchmarks.optimisation.constrained. The coverage is the share of estimates whose quantile
-is at least the true regret, without those whose true regret is at most 1e-4 standard deviations. Each run is appended
-to stopping.csv when it ends; run the same command again to resume after an interruption. --report only prints the
-tables.
+is at least the true regret, without those whose true regret is at most 1e-4 standard deviations.
+
+    python -m benchmarks.optimisation.stopping --suite objectives --seeds 2 --budget 40
+
+does the same with the problems of benchmarks.optimisation.objectives, whose regret is the hypervolume that is missing
+within the reference point of the problem; the largest hypervolume takes the place of the standard deviation.
+
+Each run is appended to stopping.csv or stopping-objectives.csv when it ends; run the same command again to resume after
+an interruption. --report only prints the tables.
 """
 
 from __future__ import annotations
@@ -16,6 +22,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +30,17 @@ import joblib
 import numpy as np
 import pandas as pd
 from ConfigSpace import Configuration
+from optuna import Study
 
 import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.constrained_problems import CONSTRAINED
 from benchmarks.common.data_problems import svm_table
+from benchmarks.common.objectives_problems import TRADEOFFS, Tradeoff
 from benchmarks.common.problems import PROBLEMS, Problem
 from benchmarks.common.results import ResultFile, add_result_arguments, markdown
 from benchmarks.common.versions import write_versions
+from slayr_py.acquisition import hypervolume
 from slayr_py.space import Encoder
 
 COLUMNS = ["problem", "seed", "number", "sd", "upper", "regret", "seconds"]
@@ -40,40 +50,89 @@ SMALLEST = 1e-4  # true regret, in standard deviations, from which an estimate c
 NEVER = 1e-300  # an epsilon for which no study stops
 
 
-def problems_with_minimum(data: Path | None) -> dict[str, Problem]:
-    """Return the problems by name."""
+def tasks(suite: str, data: Path | None) -> dict[str, One | Several]:
+    """Return the problems with a known optimum by name."""
+    if suite == "objectives":
+        return {name: Several(problem) for name, problem in TRADEOFFS.items()}
     found = {**PROBLEMS, **CONSTRAINED}
     if data is not None:
         found |= {f"svm {dataset}": svm_table(data, dataset) for dataset in ("A9A", "phoneme")}
-    return found
+    return {name: One(problem) for name, problem in found.items()}
 
 
-def run(name: str, problem: Problem, seed: int, budget: int) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class One:
+    """A problem with one objective."""
+
+    problem: Problem
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of `slayr_py.minimize`."""
+        return {"noisy": self.problem.noise > 0}
+
+    def unit(self) -> float:
+        """Return the standard deviation of the objective over the space."""
+        return float(np.std([self.problem.objective(config) for config in Encoder(self.problem.space).sobol(4096, 0)]))
+
+    def regret(self, study: Study, found: sl.study.RegretEstimate) -> float:
+        """Return the true regret of the best configuration."""
+        config = Configuration(self.problem.space, study.trials[found.incumbent].params)
+        return self.problem.objective(config) - self.problem.minimum
+
+
+@dataclass(frozen=True)
+class Several:
+    """A problem with several objectives."""
+
+    problem: Tradeoff
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of `slayr_py.minimize`."""
+        given = {"directions": ["minimize"] * len(self.problem.reference), "noisy": self.problem.noise is not None}
+        return given | {"reference_point": self.problem.reference}
+
+    def unit(self) -> float:
+        """Return the largest hypervolume."""
+        return self.problem.largest
+
+    def regret(self, study: Study, found: sl.study.RegretEstimate) -> float:
+        """Return the hypervolume that the evaluated configurations lack, by values without noise."""
+        values = []
+        for trial in study.get_trials(deepcopy=False):
+            config = Configuration(self.problem.space, trial.params)
+            excess = {} if self.problem.constraints is None else self.problem.constraints(config)
+            if max(excess.values(), default=0.0) <= 0:
+                values.append(self.problem.objective(config))
+        reached = hypervolume(np.array(values), np.array(self.problem.reference)) if values else 0.0
+        return self.problem.largest - reached
+
+
+def run(name: str, task: One | Several, seed: int, budget: int) -> list[dict[str, Any]]:
     """Return one row per estimate: the quantile of the regret, and the true one."""
-    encoder = Encoder(problem.space)
-    seconds = 0.0
-    sd = float(np.std([problem.objective(config) for config in encoder.sobol(4096, 0)]))
+    problem = task.problem
+    unit = task.unit()
     noise = np.random.default_rng([seed, 1])
 
     def objective(config: Mapping[str, Any]) -> Any:
-        value = problem.objective(config) + (problem.noise * noise.standard_normal() if problem.noise else 0.0)
-        return value if problem.constraints is None else (value, problem.constraints(config))
+        values = problem.objective(config)
+        if problem.noise:
+            values = np.asarray(values) + np.asarray(problem.noise) * noise.standard_normal(np.shape(values))
+        return values if problem.constraints is None else (values, problem.constraints(config))
 
     rule = sl.Regret(NEVER, TARGET)
     estimates = []
 
-    def estimate(study: Any, trial: Any) -> None:
-        nonlocal seconds
+    def estimate(study: Study, trial: Any) -> None:
         clock = time.perf_counter()
         if (found := rule.estimate(study)) is not None:
-            config = study.trials[found.incumbent].params
-            regret = problem.objective(Configuration(problem.space, config)) - problem.minimum
             elapsed = time.perf_counter() - clock
-            estimates.append((found.observations, sd, found.upper, regret, elapsed))
+            estimates.append((found.observations, unit, found.upper, task.regret(study, found), elapsed))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        options: dict[str, Any] = {"noisy": problem.noise > 0, "progress": False, "callbacks": [estimate]}
+        options: dict[str, Any] = {"progress": False, "callbacks": [estimate], **task.options}
         sl.minimize(objective, problem.space, budget=budget, seed=seed, **options)
     return [dict(zip(COLUMNS, (name, seed, *row), strict=True)) for row in estimates]
 
@@ -123,6 +182,7 @@ def by_problem(runs: pd.DataFrame, share: float) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser(__file__, __doc__)
+    parser.add_argument("--suite", choices=["suite", "objectives"], default="suite", help="(default: %(default)s)")
     parser.add_argument("--problems", nargs="+", metavar="PROBLEM", help="names (default: all)")
     parser.add_argument("--data", type=Path, help="folder with the data of the tabulated problems")
     parser.add_argument("--seeds", type=int, default=2, help="runs per problem")
@@ -130,8 +190,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=1, help="number of parallel runs")
     add_result_arguments(parser, __file__)
     options = begin(parser, arguments)
-    file = ResultFile(options.output / "stopping.csv", ["problem", "seed"], COLUMNS)
-    known = problems_with_minimum(options.data)
+    name = "stopping" if options.suite == "suite" else f"stopping-{options.suite}"
+    file = ResultFile(options.output / f"{name}.csv", ["problem", "seed"], COLUMNS)
+    known = tasks(options.suite, options.data)
     names = options.problems or list(known)
     if not options.report:
         if unknown := [name for name in names if name not in known]:

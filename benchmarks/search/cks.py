@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.common.command_line import begin, command_parser
-from benchmarks.common.results import ResultFile, add_result_arguments, markdown, standard_error
+from benchmarks.common.results import ResultFile, add_result_arguments, markdown, mean_cell
 from benchmarks.search.fitted_kernels import predictions
 from benchmarks.search.kernel_searches import (
     METHODS,
@@ -118,7 +118,7 @@ def report(rows: pd.DataFrame) -> str:
             measures = [own["mse"], own["nll"], *((own[name] - plain[name]).dropna() for name in ("mse", "nll"))]
             cells = [f"{data}, {coding}", f"{method}, {score}, {restarts} starts, {most} leaves"]
             cells += [f"{base}, {budget}", use, str(len(own))]
-            cells += [f"{m.mean():.3f} ± {standard_error(m):.3f}" for m in measures]
+            cells += [mean_cell(m) for m in measures]
             cells += [f"{own['expression'].str.count('[+*]').mean() + 1:.1f}", f"{own['seconds'].mean():.0f}"]
             lines.append(cells)
         for method, (mse, nll) in PAPER[data].items():

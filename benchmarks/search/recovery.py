@@ -25,7 +25,7 @@ import pandas as pd
 from ConfigSpace import ConfigurationSpace
 
 from benchmarks.common.command_line import begin, command_parser
-from benchmarks.common.results import ResultFile, add_result_arguments, markdown, standard_error
+from benchmarks.common.results import ResultFile, add_result_arguments, markdown, mean_cell
 from benchmarks.search.fitted_kernels import FittedKernel
 from benchmarks.search.kernel_searches import (
     METHODS,
@@ -193,7 +193,7 @@ def report(rows: pd.DataFrame) -> str:
     lines = []
     for (truth, inputs, noise, method, budget), some in rows.groupby([k for k in KEYS if k != "seed"], sort=False):
         cells = [truth, str(inputs), noise, f"{method}, {budget}", str(len(some))]
-        cells += [f"{some[name].mean():.3g} ± {standard_error(some[name]):.2g}" for name in ERRORS]
+        cells += [mean_cell(some[name]) for name in ERRORS]
         cells += [f"{some[name].astype(float).mean():.2f}" for name in ("canonical", "equivalent", "columns")]
         cells += [f"{some[name].mean():.1f}" for name in ("leaves", "fits", "fits_to_best", "seconds")]
         lines.append(cells)

@@ -32,7 +32,7 @@ import pandas as pd
 from sklearn.datasets import load_diabetes
 
 from benchmarks.common.command_line import begin, command_parser
-from benchmarks.common.results import ResultFile, add_result_arguments, markdown, standard_error
+from benchmarks.common.results import ResultFile, add_result_arguments, markdown, mean_cell
 from benchmarks.search.fitted_kernels import predictions
 from benchmarks.search.kernel_searches import (
     METHODS,
@@ -106,7 +106,7 @@ def report(rows: pd.DataFrame) -> str:
             difference = own["log_density"] - plain["log_density"]
             measures = [own["rmse"], ratio.dropna(), own["log_density"], difference.dropna()]
             cells = [data, f"{method}, {budget}, {score}", use, str(len(own))]
-            cells += [f"{m.mean():.4g} ± {standard_error(m):.2g}" for m in measures]
+            cells += [mean_cell(m, digits=4) for m in measures]
             factors = own["expression"].str.count(r"[+*]").mean() + 1
             cells += [f"{factors:.1f}", f"{own['fits_to_best'].mean():.0f}", f"{own['seconds'].mean():.0f}"]
             lines.append(cells)

@@ -24,7 +24,8 @@ import shutil, sys, time
 start = time.perf_counter()
 import numpy as np
 import slayr_py as sl
-from slayr_py.inference.sampling.programs import build, compiled, program_names
+from slayr_py.inference.sampling.programs import build, compiled
+from slayr_py.toolchain import program_names
 from slayr_py.space import Encoder
 from slayr_py.toolchain import ensure_cmdstan
 from benchmarks.common.problems import PROBLEMS

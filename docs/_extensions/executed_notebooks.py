@@ -66,7 +66,11 @@ def prepare_kernels(app: Sphinx, config: Config) -> None:
     settings = folder / "profile_default" / "ipython_kernel_config.py"
     settings.parent.mkdir(parents=True, exist_ok=True)
     # The kernel warns that it talks to Sphinx over an unencrypted socket of this machine.
-    settings.write_text("c.IPKernelApp.log_level = 40\n", encoding="utf-8")
+    lines = ["c.IPKernelApp.log_level = 40"]
+    if os.environ.get("SLAYR_QUICK"):
+        # A tight bounding box would draw each figure twice.
+        lines.append('c.InlineBackend.print_figure_kwargs = {"bbox_inches": None}')
+    settings.write_text("\n".join(lines) + "\n", encoding="utf-8")
     os.environ |= {
         "IPYTHONDIR": str(folder),
         "OMP_NUM_THREADS": "1",  # notebooks run side by side

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from slayr_py.acquisition.cost import Cost
 from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.acquisition.identity import Taken
 from slayr_py.acquisition.merit import Merit
@@ -18,7 +19,7 @@ _BLOCK = 2**18  # doubles in the largest array of a block of configurations: 2 M
 
 @dataclass(frozen=True)
 class Landscape:
-    """Merit plus log probability of feasibility; minus infinity at genotypes not to be suggested.
+    """Merit plus log probability of feasibility, less log expected cost; minus infinity where nothing is suggested.
 
     Attributes
     ----------
@@ -33,6 +34,8 @@ class Landscape:
         otherwise not move past an evaluated integer.
     fixed : Fixed, optional
         Values that all genotypes get.
+    cost : Cost, optional
+        The logarithm of the expected cost is subtracted from the merit.
     """
 
     encoder: Encoder
@@ -41,20 +44,32 @@ class Landscape:
     taken: Taken | None = None
     relaxed: bool = False
     fixed: Fixed | None = None
+    cost: Cost | None = None
+
+    @property
+    def summands(self) -> tuple[Feasibility | Cost, ...]:
+        """Return what is added to the merit."""
+        return self.feasibility if self.cost is None else (*self.feasibility, self.cost)
 
     def subset(self, n_draws: int) -> Landscape:
         """Return the landscape under at most ``n_draws`` of its draws."""
         models = tuple(model.subset(n_draws) for model in self.feasibility)
-        return replace(self, merit=self.merit.subset(n_draws), feasibility=models)
+        cost = None if self.cost is None else self.cost.subset(n_draws)
+        return replace(self, merit=self.merit.subset(n_draws), feasibility=models, cost=cost)
 
     def screening(self, n_draws: int) -> Landscape:
         """Return the landscape under at most ``n_draws`` of its draws, to compare many configurations."""
         return replace(self.subset(n_draws), merit=self.merit.screening(n_draws))
 
     def cautious(self, merit: Merit | None = None) -> Landscape:
-        """Return the landscape, of another merit if one is given, in which improbable feasibility weighs more."""
+        """Return the landscape in which improbable feasibility weighs more; if a merit is given, of it without costs.
+
+        Another merit is no improvement, of which a unit of cost would buy a part.
+        """
         models = tuple(model.cautious() for model in self.feasibility)
-        return replace(self, merit=merit or self.merit, feasibility=models)
+        if merit is None:
+            return replace(self, feasibility=models)
+        return replace(self, merit=merit, feasibility=models, cost=None)
 
     def probability(self, encoded: Encoded) -> float:
         """Return the probability that one configuration is feasible; 1 without models."""
@@ -104,7 +119,7 @@ class Landscape:
         """Return the values (m,) at allowed configurations."""
         values = np.empty(len(encoded))
         for rows in self._blocks(len(encoded), width=1):
-            values[rows] = sum(model.values(encoded[rows]) for model in self.feasibility)
+            values[rows] = sum(model.values(encoded[rows]) for model in self.summands)
             values[rows] += self.merit.values(encoded[rows])
         return values
 
@@ -123,7 +138,7 @@ class Landscape:
 
     def _by_real_inputs(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return the values (m,) and their derivatives by the real inputs (m, D_real)."""
-        parts = [model.values_and_gradients(encoded) for model in self.feasibility]
+        parts = [model.values_and_gradients(encoded) for model in self.summands]
         parts.append(self.merit.values_and_gradients(encoded))
         values, gradients = zip(*parts, strict=True)
         return np.sum(values, axis=0), np.sum(gradients, axis=0)

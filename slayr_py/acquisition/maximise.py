@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from ConfigSpace import Configuration
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition.boxes import non_dominated
 from slayr_py.acquisition.candidates import Candidates, candidates
+from slayr_py.acquisition.cost import Cost
 from slayr_py.acquisition.criteria import Acquisition, NoCriterion, State, from_name
 from slayr_py.acquisition.effort import DEFAULT, Effort
 from slayr_py.acquisition.feasibility import Feasibility
@@ -31,6 +31,7 @@ from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, Fixed, FloatArray
+from slayr_py.threads import one_thread
 
 _FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
 _PER_BRANCH = 3  # starts with the same levels and active parameters, while there are others
@@ -55,6 +56,8 @@ class Suggestion(NamedTuple):
         deviations of the targets for the bound; NaN for a point estimate.
     note : str
         Reason why another configuration than the maximum of the criterion is suggested; empty for the maximum.
+    cost : float or None
+        Expected cost of the evaluation, in its unit; None if costs are not modelled.
     """
 
     config: Configuration
@@ -63,6 +66,7 @@ class Suggestion(NamedTuple):
     error: float
     feasible: float = 1.0
     note: str = ""
+    cost: float | None = None
 
     @property
     def mean(self) -> float:
@@ -87,6 +91,7 @@ def suggest(
     feasibility: Sequence[Posterior] = (),
     least_feasible: float = 0.0,
     fixed: Mapping[str, object] | Fixed | None = None,
+    cost: Posterior | None = None,
     effort: Effort = DEFAULT,
 ) -> Suggestion:
     """Maximise a criterion over the posterior's space.
@@ -122,6 +127,9 @@ def suggest(
         too small as well, the largest probability.
     fixed : mapping of str to value, optional
         Parameters that keep these values: the criterion is maximised over the others.
+    cost : Posterior, optional
+        Model of the logarithm of the cost of an evaluation: an improvement is then divided by its expected cost. The
+        logarithm of the criterion has to be maximised, as of "ei".
     effort : Effort
         Numbers of candidates, maximisations and draws.
 
@@ -148,9 +156,8 @@ def suggest(
         state = State(standardised, t, len(posterior.encoder.names))
         return OneObjective(predictor, posterior.n_chains, criterion if known else NoCriterion(), state)
 
-    # The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
-    with threadpool_limits(limits=1, user_api="blas"):
-        search = Search.of([posterior], pending, exclude, feasibility, fixed, effort)
+    with one_thread():
+        search = Search.of([posterior], pending, exclude, feasibility, fixed, effort, cost)
         maximised = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = maximised.error(found.encoded, posterior.chains(maximised.predictor.n_draws))
@@ -167,6 +174,7 @@ class Search:
     running, excluded : Encoded
         Pending and evaluated configurations.
     models : tuple of Feasibility
+    cost : Cost, optional
     kept : Fixed, optional
     effort : Effort
     most : int
@@ -177,6 +185,7 @@ class Search:
     running: Encoded
     excluded: Encoded
     models: tuple[Feasibility, ...]
+    cost: Cost | None
     kept: Fixed | None
     effort: Effort
     most: int
@@ -190,6 +199,7 @@ class Search:
         feasibility: Sequence[Posterior],
         fixed: Mapping[str, object] | Fixed | None,
         effort: Effort,
+        cost: Posterior | None,
     ) -> Search:
         """Encode the arguments of `suggest`."""
         encoder = posteriors[0].encoder
@@ -199,7 +209,8 @@ class Search:
         most = min(effort.draws, max(chains, _FACTORS // len(posteriors[0].train) ** 2))
         models = tuple(Feasibility.of(model, running, most) for model in feasibility)
         kept = encoder.fix(fixed, "fixed: ") if isinstance(fixed, Mapping) else fixed
-        return cls(posteriors, running, encoder.encode(list(exclude)), models, kept, effort, most)
+        price = None if cost is None else Cost.of(cost, most)
+        return cls(posteriors, running, encoder.encode(list(exclude)), models, price, kept, effort, most)
 
     def run(self, merit: Merit, rng: np.random.Generator, least_feasible: float) -> tuple[Found, str]:
         """Return the configuration to suggest, and the reason if it is not the maximum."""
@@ -212,7 +223,7 @@ class Search:
             front = rows[non_dominated(y[rows])]
         pool = candidates(first, rng, self.effort.candidates, self.kept, doubtful, front)
         pool, taken = _available(pool, self.excluded.concatenate(self.running))
-        landscape = Landscape(first.encoder, merit, self.models, taken, fixed=self.kept)
+        landscape = Landscape(first.encoder, merit, self.models, taken, fixed=self.kept, cost=self.cost)
         return _search(landscape, pool, self.effort, least_feasible)
 
     def describe(self, predictors: Sequence[Predictor], found: Found, error: float, note: str) -> Suggestion:
@@ -223,7 +234,8 @@ class Search:
             centre, spread = prediction.centre_and_spread()
             predicted.append((float(centre[0]), float(spread[0])))
         config = self.posteriors[0].encoder.decode(found.encoded)[0]
-        return Suggestion(config, found.value, tuple(predicted), error, found.feasible, note)
+        cost = None if self.cost is None else float(self.cost.expected(found.encoded)[0])
+        return Suggestion(config, found.value, tuple(predicted), error, found.feasible, note, cost)
 
 
 def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition.boxes import non_dominated_boxes
 from slayr_py.acquisition.effort import DEFAULT, Effort
@@ -14,6 +13,7 @@ from slayr_py.acquisition.merit import HypervolumeImprovement, Merit
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Fixed, FloatArray
+from slayr_py.threads import one_thread
 
 
 def suggest_tradeoff(
@@ -27,6 +27,7 @@ def suggest_tradeoff(
     feasibility: Sequence[Posterior] = (),
     least_feasible: float = 0.0,
     fixed: Mapping[str, object] | Fixed | None = None,
+    cost: Posterior | None = None,
     effort: Effort = DEFAULT,
 ) -> Suggestion:
     """Maximise the expected hypervolume improvement over the space of several objectives.
@@ -40,7 +41,7 @@ def suggest_tradeoff(
         dominated ones do not matter. None if none is known: only the probability of feasibility is maximised then.
     reference : (p,) array
         Reference point, in the user's units: values that are not better in all objectives improve on nothing.
-    rng, pending, exclude, feasibility, least_feasible, fixed, effort
+    rng, pending, exclude, feasibility, least_feasible, fixed, cost, effort
         As in :func:`suggest`. The front also has the medians that are predicted at pending configurations: a front of
         each draw would couple the objectives.
 
@@ -76,8 +77,8 @@ def suggest_tradeoff(
         improvement = HypervolumeImprovement(tuple(predictors), chains, boxes)
         return improvement if len(known) else improvement.nothing(), predictors
 
-    with threadpool_limits(limits=1, user_api="blas"):
-        search = Search.of(posteriors, pending, exclude, feasibility, fixed, effort)
+    with one_thread():
+        search = Search.of(posteriors, pending, exclude, feasibility, fixed, effort, cost)
         maximised, predictors = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = float("nan")

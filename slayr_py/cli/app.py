@@ -142,7 +142,8 @@ def build(
     ] = None,
 ) -> None:
     """Compile all Stan programs in parallel, and the libraries they need."""
-    from slayr_py.inference import build as build_programs, program_names
+    from slayr_py.inference import build as build_programs
+    from slayr_py.toolchain import program_names
 
     typer.echo(f"compiling {', '.join(program_names())} and the libraries they need (once, a minute or two)")
     for name, seconds in build_programs(jobs):

@@ -24,7 +24,7 @@ from slayr_py.errors import DataError
 from slayr_py.kernels import Kernel, Prior, from_name as kernel_from_name, prior_from_dict
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder
-from slayr_py.study import Objective, Regret, default_search
+from slayr_py.study import Objective, Prune, Regret, default_search
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ _SECTIONS: dict[str, Types] = dict.fromkeys(
 )
 _NOT_OPTIONS = ("name", "storage", "output", "history", "target")
 _STOP: dict[str, Types] = {option.name: (int, float) for option in fields(Regret)}
+_PRUNE: dict[str, Types] = {option.name: (int, float) for option in fields(Prune) if option.init}
 _SEARCH = [name for name in signature(KernelSearch).parameters if name not in ("space", "given", "options")]
 
 
@@ -90,6 +91,8 @@ def load_config(path: Path, has_objective: bool = True) -> Config:
     options = {key: value for key, value in study.items() if key not in _NOT_OPTIONS}
     if "stop" in study:
         options["stop"] = _stop(study["stop"])
+    if "prune" in study:
+        options["pruner"] = _prune(options.pop("prune"))
     options |= {key: value for key, value in gp.items() if key not in ("kernel", "priors")}
     if "pretrain" in document:
         if "kernel" in gp:
@@ -149,6 +152,14 @@ def _stop(table: Mapping[str, Any]) -> Regret:
         return Regret(**table)
     except DataError as error:
         raise ConfigError(f"stop in [study]: {error}") from error
+
+
+def _prune(table: Mapping[str, Any]) -> Prune:
+    check_keys(table, _PRUNE, "prune in [study]")
+    try:
+        return Prune(**table)
+    except DataError as error:
+        raise ConfigError(f"prune in [study]: {error}") from error
 
 
 def _kernel(value: str | Mapping[str, Any], encoder: Encoder) -> str | Kernel | KernelSearch:

@@ -26,6 +26,7 @@ from slayr_py.study import (
     FIT_COLUMNS,
     Result,
     convergence_figure,
+    cost_name,
     describe_kernel,
     fit_notes,
     fit_table,
@@ -39,6 +40,7 @@ from slayr_py.study import (
     regret_table,
     search_table,
     space_of,
+    spent,
     study_record,
     suggestion_record,
     trials_table,
@@ -64,10 +66,10 @@ def inspect(
       treedepth  trajectories stopped at the largest tree depth
       ebfmi      energy fraction: below 0.2 the sampler explores slowly
       pareto_k   error of importance sampling: at most 0.7
-      method     carried: importance sampling from the draws of the last fit
-      since_nuts number of fits since the last one by NUTS
+      method     carried: importance sampling from the last fit, or the prior
+      since_cold number of fits since the last cold start
       k_loo      influence of a single observation; a note, not a failure
-      start      carried, or start of the chains, warm or cold
+      start      carried or warm from an earlier fit, or cold
       attempts   number of fits
       ok         all but k_loo are within the limits printed below the table
       *          after the number: no fit behind the suggestion is ok
@@ -94,6 +96,8 @@ def inspect(
     table.columns = table.columns.str.removeprefix("params_")
     _print(f"\ntrials{_last(len(table), trials)}\n{table_text(table.tail(trials) if trials else table[:0])}")
     _print_failures(stored, trials)
+    if (cost := cost_name(loaded)) is not None:
+        _print(f"cost: {spent(loaded, cost).describe(cost)}")
     if pruning := pruning_text(loaded):
         _print(f"pruning: {pruning}")
     _print_regret(regret_table(loaded))

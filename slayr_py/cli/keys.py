@@ -43,6 +43,11 @@ STUDY = {
     ),
     "reference_point": Key("[1.0, 0.5]", "The worst values of interest of several objectives.", (dict,)),
     "tolerance": Key("1e-3", "Smallest useful improvement; where less is expected, search elsewhere.", (float,)),
+    "cost": Key(
+        '"seconds"',
+        "Search by improvement per unit of this cost, measured, or returned by a function in the dict after its value.",
+    ),
+    "max_cost": Key("3600.0", "Sum of the costs after which no further trial starts."),
     "noisy": Key("false", "Whether the objective varies between evaluations of a configuration."),
     "timeout": Key("3600", "Seconds after which no further trial starts.", (float,)),
     "output": Key('"results"', "Folder for the figure and the default storage; default: the working directory."),
@@ -62,6 +67,11 @@ STUDY = {
     "max_consecutive_failures": Key("10", "Then stop; default: 10, or 3 before the first success."),
     "n_parallel": Key("1", "Number of evaluations at a time, in threads."),
     "fixed": Key("{ layers = 2 }", "Values that are not varied in this run."),
+    "prune": Key(
+        "{ probability = 0.05 }",
+        "Stop trials whose reported values say that they are better than the best one with at most this probability; "
+        "needs a function loss(config, trial).",
+    ),
     "stop": Key(
         "{ epsilon = 0.01, probability = 0.95 }",
         "Stop before the budget is used up, when P(regret < epsilon) is at least this probability.",

@@ -21,6 +21,7 @@ from slayr_py.display import config_lines, printable
 from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.study import (
     Result,
+    cost_name,
     declared_space_of,
     describe_kernel,
     found_kernels,
@@ -29,6 +30,7 @@ from slayr_py.study import (
     is_history,
     minimize,
     regret_table,
+    spent,
     suggestion_table,
     url_without_password,
 )
@@ -107,6 +109,8 @@ def _report(result: Result, name: str, folder: Path, url: str, command: str) -> 
     if kernels := found_kernels(result.study):
         typer.echo(printable(f"found       {kernels}"))
     typer.echo(_fits_line(result))
+    if (cost := cost_name(result.study)) is not None:
+        typer.echo(f"cost        {spent(result.study, cost).describe(cost)}")
     stopped = _stopped_line(result)
     if stopped:
         typer.echo(stopped)

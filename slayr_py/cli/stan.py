@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from slayr_py.inference import export_stan, program_folder
+from slayr_py.inference import export_stan
+from slayr_py.toolchain import program_folder
 
 
 def stan(

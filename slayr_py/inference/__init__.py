@@ -25,14 +25,7 @@ from slayr_py.inference.sampling.ladder import Attempt, Outcome
 from slayr_py.inference.sampling.methods import METHODS
 from slayr_py.inference.sampling.nuts import MOST
 from slayr_py.inference.sampling.options import FitKeywords, FitOptions, Method
-from slayr_py.inference.sampling.programs import (
-    accelerated_sources,
-    build,
-    check_programs,
-    likelihood_in_use,
-    program_folder,
-    program_names,
-)
+from slayr_py.inference.sampling.programs import build, check_programs, likelihood_in_use
 from slayr_py.inference.sampling.seeds import as_stan_seed
 from slayr_py.inference.sampling.stan_export import export_stan
 from slayr_py.inference.sampling.warm_start import WarmStart

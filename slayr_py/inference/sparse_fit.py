@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Literal
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, importance_limits
@@ -26,6 +25,7 @@ from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.population import improve
 from slayr_py.kernels import Composable, Composite, Kernel, from_name
 from slayr_py.space import Encoder, FloatArray
+from slayr_py.threads import one_thread
 
 MOST_DRAWS = 100
 """Largest number of draws. Each draw costs O(n m^2) for the bound, and a prediction averages over all draws."""
@@ -82,7 +82,7 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
             "y_sd out, or fit fewer observations without inducing="
         )
     method: Literal["map", "laplace"] = "map" if METHODS[options.method].point_estimate else "laplace"
-    with threadpool_limits(limits=1, user_api="blas"):  # the same bits on every machine with the same library
+    with one_thread():
         y = np.asarray(data["y"], dtype=np.float64)
         marginal = SparseMarginal(observed.model, observed.train, y, inducing, seed)
         rng = np.random.default_rng(seed)

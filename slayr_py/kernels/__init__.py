@@ -29,6 +29,7 @@ from slayr_py.kernels.learned.power_series import PowerSeries
 from slayr_py.kernels.learned.pretrained import Pretrained
 from slayr_py.kernels.learned.pretrained_arguments import ranges_of
 from slayr_py.kernels.matern import Matern
+from slayr_py.kernels.mixed.contract import COMBINATIONS, MODULATORS
 from slayr_py.kernels.mixed.frequency_modulated import FrequencyModulated
 from slayr_py.kernels.mixed.separable import Separable
 from slayr_py.kernels.prior import Prior

@@ -219,6 +219,12 @@ class Contract:
                 shapes[parameter.coordinate] = h.shape or (1,) * len(parameter.shape)
         return shapes
 
+    def coordinate_shapes_in(self, data: StanData) -> dict[str, tuple[int, ...]]:
+        """Return `coordinate_shapes` from the program's data, which have an array for every parameter's prior."""
+        firsts = {parameter.coordinate: next(iter(parameter.prior_entries)) for parameter in self.parameters}
+        shapes = {coordinate: np.shape(data[name]) for coordinate, name in firsts.items()}
+        return {coordinate: shape for coordinate, shape in shapes.items() if shape != (0,)}
+
     def data(self, entries: StanData, hyperparameters: Iterable[Hyperparameter]) -> dict[str, StanValue]:
         """Assemble the data of the program.
 

@@ -18,7 +18,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from slayr_py.errors import SlayrError
 from slayr_py.inference import ExactMarginal, Marginal, Model, SparseMarginal, find_mode, hessian, laplace_evidence
@@ -27,6 +26,7 @@ from slayr_py.kernels.expressions import Node, parse
 from slayr_py.search.inheritance import Parent, starts
 from slayr_py.search.task import Candidate, Evaluation
 from slayr_py.space import Encoded, Encoder, FloatArray
+from slayr_py.threads import one_thread
 
 Score = Literal["laplace", "bic", "loo", "rmse", "elbo"]
 SCORES: tuple[Score, ...] = get_args(Score)
@@ -122,7 +122,7 @@ def fit(settings: Settings, candidate: Candidate, parent: Fit | None) -> Fit:
     clock = time.perf_counter()
     try:
         # One thread: results do not depend on the number of processes, and processes do not compete.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             result = _fit(settings, candidate, parent)
     except (SlayrError, np.linalg.LinAlgError, FloatingPointError) as error:
         result = Fit(candidate.expression, dict.fromkeys(SCORES, -np.inf), failure=str(error))

@@ -6,13 +6,19 @@ from slayr_py.study.model.options import LOOP_OPTIONS
 from slayr_py.study.model.session import Phase
 from slayr_py.study.results.curves import curve_table, curves_figure, pruning_text
 from slayr_py.study.results.dashboard import save_to_dashboard
-from slayr_py.study.results.figures import convergence_figure, front_figure, hypervolume_figure, importance_figure
+from slayr_py.study.results.figures import (
+    convergence_figure,
+    cost_figure,
+    front_figure,
+    hypervolume_figure,
+    importance_figure,
+)
 from slayr_py.study.results.fit_text import attempts_text, fit_notes, fits_remarks, limits_text
 from slayr_py.study.results.front import front_table, hypervolume_of, reference_of
 from slayr_py.study.results.loading import load
 from slayr_py.study.results.optimum import Optimum
 from slayr_py.study.results.recommendation import Recommendation, has_recommendation
-from slayr_py.study.results.refits import last_fitted, posterior_of, replay
+from slayr_py.study.results.refits import cost_model_of, last_fitted, posterior_of, replay
 from slayr_py.study.results.report.page import write_report
 from slayr_py.study.results.result import Result
 from slayr_py.study.results.tables import (
@@ -40,6 +46,7 @@ from slayr_py.study.storage.attributes import (
     study_record,
     suggestion_record,
 )
+from slayr_py.study.storage.costs import cost_name, spent
 from slayr_py.study.storage.distributions import space_to_distributions
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.objectives import goals_of, has_several
@@ -59,6 +66,8 @@ __all__ = [
     "ask_batch",
     "config_of",
     "convergence_figure",
+    "cost_figure",
+    "cost_model_of",
     "create_study",
     "curve_table",
     "curves_figure",

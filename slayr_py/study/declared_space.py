@@ -63,6 +63,7 @@ class DeclaredSpace(SpaceModel):
             "acquisition": self.options.criterion.name,
             "n_initial": self.design.size,
             "noisy": self.options.noisy,
+            "cost": self.options.cost,
         }
         return bind_study(study, self.encoder, self.options.seed, options)
 

@@ -83,11 +83,17 @@ class StanGPSampler(BaseSampler):
     reference_point : sequence or mapping of str to float, optional
         For several objectives: the worst values that are of interest, in the order of the objectives or by name. Only
         configurations that are better in all objectives gain hypervolume. By default each suggestion takes the worst
-        values of the front so far, and a tenth of the front's range more.
+        values of the front so far and the front's range, or a spread of all values, more.
     tolerance : float, optional
         Smallest useful improvement, in the objective's unit. Where the largest expected improvement is smaller, the
         search maximises the expected improvement on the best value less the tolerance instead: it then prefers other
         regions to further digits of the best value. For the acquisitions "ei" and "log_ei".
+    cost : str, optional
+        Name of the cost of an evaluation: a positive number that trials have as a user attribute of this name.
+        "seconds" is measured by `minimize`. A Gaussian process of its logarithm is fitted to complete trials and to
+        trials that failed because of their configuration, from three on. The search then maximises the expected
+        improvement, or that of the hypervolume, per unit of expected cost. Pruned trials have only a part of the cost
+        and are left out. For the acquisitions "ei" and "log_ei".
     on_progress : callable, optional
         Receives a `Phase` whenever a new step of the work starts.
     method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise

@@ -7,6 +7,7 @@ from slayr_py.toolchain.cmdstan import CmdStan, assembled_cmdstan, check_toolcha
 from slayr_py.toolchain.compiler import Compiler, portable_compiler
 from slayr_py.toolchain.doctor import Check, doctor
 from slayr_py.toolchain.executables import CompiledProgram, is_trusted as is_trusted
+from slayr_py.toolchain.package_programs import accelerated_options, accelerated_sources, program_folder, program_names
 from slayr_py.toolchain.prebuilt import code_hashes, find_prebuilt, has_prebuilt, prebuilt_program, write_manifest
 from slayr_py.toolchain.processor import processor_features, processor_name, processor_options
 from slayr_py.toolchain.source import cpp_code, expand_header, stan_code

@@ -204,11 +204,17 @@ class Build:
             message = f"the C++ compiler failed on {self.source}"
             try:
                 run_tool(program, cmdstan, message, settings)
-            except CompileError:
+            except CompileError as error:
                 # Some function may need a file of Stan Math that the program does not name.
                 if settings.pop("MATH_HEADER", None) is None:
                     raise
                 run_tool(program, cmdstan, message, settings)
+                warnings.warn(
+                    f"{self.source.name} does not compile with the parts of Stan Math that it names and was compiled "
+                    f"again with all of them, in twice the time: {error}",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
 
     def _write_math_header(self, exe: Path, header: str | None) -> Path:
         sources = sorted(exe.parent.glob("*.hpp"))

@@ -14,7 +14,8 @@ from slayr_py.inference.sensitivity.inputs import uniform
 from slayr_py.space import Encoder
 
 LINE = ConfigurationSpace({"x": (0.0, 10.0)})
-GRID = Encoder(LINE).encode(np.linspace(0, 10, 401)[:, None])
+AXIS = np.linspace(0, 10, 201)
+GRID = Encoder(LINE).encode(AXIS[:, None])
 
 
 def line_fit(**options):
@@ -29,12 +30,12 @@ def test_regret_has_the_distribution_of_joint_draws_on_a_grid(maximize):
     posterior = line_fit(maximize=maximize)
     row = int(np.argmin(posterior.targets.y))
     found = sample_regret(posterior, posterior.train[[row]], np.random.default_rng(1))
-    functions = posterior.sample(GRID.concatenate(posterior.train[[row]]), 2000, seed=2)
+    functions = posterior.sample(GRID.concatenate(posterior.train[[row]]), 1000, seed=2)
     best = functions.max(axis=1) if maximize else functions.min(axis=1)
     expected = np.abs(functions[:, -1] - best)
     assert found.shape == (256,) and found.min() >= 0
     # Draws with the same hyperparameters are not independent: 100 instead of 256.
-    assert ks_2samp(found, expected).statistic < 1.63 * np.sqrt(1 / 100 + 1 / 2000)
+    assert ks_2samp(found, expected).statistic < 1.63 * np.sqrt(1 / 100 + 1 / 1000)
 
 
 def test_the_scale_multiplies_the_deviations_of_the_functions():
@@ -43,7 +44,7 @@ def test_the_scale_multiplies_the_deviations_of_the_functions():
     plain, wide = (
         sample_regret(posterior, posterior.train[[row]], np.random.default_rng(1), scale=scale) for scale in (1.0, 2.0)
     )
-    functions = posterior.sample(GRID.concatenate(posterior.train[[row]]), 2000, seed=2)
+    functions = posterior.sample(GRID.concatenate(posterior.train[[row]]), 1000, seed=2)
     mean = posterior.predict(GRID.concatenate(posterior.train[[row]])).mean
     expected = mean[-1] - (mean + 2 * (functions - mean))[:, :-1].min(axis=1)
     assert np.quantile(wide, 0.95) == pytest.approx(np.quantile(expected, 0.95), rel=0.15)
@@ -56,10 +57,10 @@ def test_configurations_that_violate_a_constraint_do_not_count():
     x = np.linspace(0, 10, 21)
     constraint = sl.GaussianProcess(LINE, "SE", inducing=21).fit(x[:, None], x - 4.5, method="laplace", seed=1)
     found = sample_regret(posterior, posterior.train[[row]], np.random.default_rng(1), [constraint])
-    functions = posterior.sample(GRID.concatenate(posterior.train[[row]]), 2000, seed=2)
-    allowed = functions[:, :-1][:, np.linspace(0, 10, 401) < 4.5]
+    functions = posterior.sample(GRID.concatenate(posterior.train[[row]]), 1000, seed=2)
+    allowed = functions[:, :-1][:, AXIS < 4.5]
     expected = functions[:, -1] - np.minimum(allowed.min(axis=1), functions[:, -1])
-    assert ks_2samp(found, expected).statistic < 1.63 * np.sqrt(1 / 100 + 1 / 2000)
+    assert ks_2samp(found, expected).statistic < 1.63 * np.sqrt(1 / 100 + 1 / 1000)
 
 
 def test_fixed_values_restrict_the_minimum():

@@ -257,6 +257,14 @@ def test_the_file_of_a_space(folder):
         load_config(write(folder, OBJECTIVE + '[space]\nfile = "space.json"\ny = 3\n'))
 
 
+def test_a_pruner_and_a_cost(folder):
+    keys = "[study]\nprune = { probability = 0.1, n_startup_trials = 4 }\ncost = 'seconds'\nmax_cost = 60\n"
+    options = load_config(write(folder, keys + OBJECTIVE + SPACE)).options
+    assert options == {"pruner": sl.Prune(0.1, 4), "cost": "seconds", "max_cost": 60}
+    with pytest.raises(ConfigError, match=r"prune in \[study\]: probability must be in .* got 2"):
+        load_config(write(folder, "[study]\nprune = { probability = 2 }\n" + OBJECTIVE + SPACE))
+
+
 def test_a_stopping_rule(folder):
     rule = "[study]\nstop = { epsilon = 0.5, probability = 0.9 }\n"
     assert load_config(write(folder, rule + OBJECTIVE + SPACE)).options["stop"] == sl.Regret(0.5, 0.9)

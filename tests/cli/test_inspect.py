@@ -98,7 +98,7 @@ def test_inspect_shows_every_diagnostic_and_marks_untrusted_fits(inspect_fits):
         fit_of(start="warm"), fit_of(WARM, diagnostics=influential), fit_of(WARM, COLD, diagnostics=FAILED)
     )
     rows = [line.split() for line in out.partition("\nfits\n")[2].splitlines()[:4]]
-    wanted = "trial phase method n rhat ess_bulk ess_tail div treedepth ebfmi k_loo start since_nuts attempts ok"
+    wanted = "trial phase method n rhat ess_bulk ess_tail div treedepth ebfmi k_loo start since_cold attempts ok"
     assert rows[0][:15] == wanted.split()
     assert rows[1][:15] == "0 model nuts 5 1.012 181 93 0 0 0.83 0.41 warm 0 1 True".split()
     assert rows[2][10:15] == "0.80 cold 0 2 True".split()

@@ -135,6 +135,13 @@ OPTIONS = (
         in_fits=None,
         in_studies=(study_laws.a_batch_of_one_is_a_suggestion,),
     ),
+    Option(
+        "cost",
+        changing(cost=1.0),
+        ("cost",),
+        in_fits=None,
+        in_studies=(study_laws.the_unit_of_a_cost_does_not_matter,),
+    ),
     Option("pruned trials", changing(pruned=True), ("pruner",), in_fits=None),
     Option(
         "history",
@@ -188,6 +195,7 @@ ELSEWHERE = {
     "budget": "when the loop ends",
     "callbacks": "run between trials",
     "max_consecutive_failures": "when the loop ends",
+    "max_cost": "when the loop ends: tests/study/run/test_costs.py",
     "max_seconds": "when an evaluation ends",
     "n_initial": "the size of the design",
     "objective": "evaluated by the loop",

@@ -110,6 +110,8 @@ class Scenario:
         Change of the unit of the values.
     constraint : float
         Factor of the values of a constraint; 0 for no constraint.
+    cost : float
+        Factor of the costs of evaluations; 0 for no costs.
     several : bool
         Whether a study has a second objective, which is minimised.
     past : int
@@ -132,6 +134,7 @@ class Scenario:
     failures: bool = False
     running: bool = False
     pruned: bool = False
+    cost: float = 0.0
     past: int = 0
     as_history: bool = True
     fixed: Mapping[str, Any] | None = None
@@ -212,6 +215,8 @@ class Scenario:
             "method": METHOD,
             "seed": 1,
         }
+        if self.cost:
+            options["cost"] = "price"
         if self.pruned:
             options["pruner"] = sl.Prune()
         if self.past and self.as_history:
@@ -239,6 +244,8 @@ class Scenario:
             if self.errors:
                 names = [f"y_sd_{j}" for j in range(n)] if self.several else ["y_sd"]
                 row |= dict(zip(names, self.errors_of(i), strict=True))
+            if self.cost:
+                row["price"] = self.price(i)
             rows.append(row)
         return pd.DataFrame(rows)
 
@@ -261,7 +268,10 @@ class Scenario:
             values=outcome,
             params=params,
             distributions={name: distributions[name] for name in params},
-            user_attrs={"y_sd": self.known_error(number)} if self.errors else {},
+            user_attrs={
+                **({"y_sd": self.known_error(number)} if self.errors else {}),
+                **({"price": self.price(number)} if self.cost else {}),
+            },
         )
 
     def _tell(self, study: optuna.Study) -> None:
@@ -269,15 +279,20 @@ class Scenario:
         config = config_of(trial)
         if self.constraint:
             trial.set_constraint("heat", self.constraint * (config["x"] - 0.6))
+        cost = self.price(trial.number)
         if self.failures and trial.number in FAILING:
-            tell(study, trial, state=TrialState.FAIL)
+            tell(study, trial, state=TrialState.FAIL, cost=cost)
             return
         if self.pruned and trial.number in PRUNED:
             trial.set_user_attr(PRUNE_KEY, {"evidence": self.evidence(trial.number)})
-            tell(study, trial, state=TrialState.PRUNED)
+            tell(study, trial, state=TrialState.PRUNED, cost=cost)
             return
         values = self.values(trial.number, config)
-        tell(study, trial, values if self.several else values[0], sd=self.known_error(trial.number))
+        tell(study, trial, values if self.several else values[0], sd=self.known_error(trial.number), cost=cost)
+
+    def price(self, number: int) -> float | None:
+        """Return the cost of a trial; None without costs."""
+        return float(self.cost * np.exp(2 * self.configs[number]["x"])) if self.cost else None
 
     def evidence(self, number: int) -> tuple[float, float]:
         """Return what the curve of a pruned trial says about its final value."""

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 from combinations import textbook
-from combinations.scenarios import Scenario, Told, suggested
+from combinations.scenarios import POINTS, PRUNED, Scenario, Told, suggested
 from combinations.textbook import close
 
 from slayr_py.space import Encoded
-from slayr_py.study import config_of
+from slayr_py.study import config_of, cost_model_of
 
 
 def predictions(told: Told) -> list[dict[str, float]]:
@@ -186,3 +186,17 @@ def the_unit_of_a_constraint_does_not_matter(scenario: Scenario) -> None:
     assert 0 < here.record["feasible"] <= 1
     assert here.record["feasible"] == there.record["feasible"]
     assert here.trial.params == there.trial.params
+
+
+def the_unit_of_a_cost_does_not_matter(scenario: Scenario) -> None:
+    """Only the recorded cost has the unit; it is that of the repeated fit, and the value stays the improvement."""
+    here = scenario.told
+    there = replace(scenario, cost=1024 * scenario.cost).told
+    chosen, other = (scenario.encoder.encode([told.trial.params]).unit_values for told in (here, there))
+    np.testing.assert_allclose(chosen, other, atol=1e-3)
+    close(there.record["cost"]["expected"], 1024 * here.record["cost"]["expected"], 1e-2)
+    prediction = cost_model_of(here.study, here.trial.number).predict([here.trial.params])
+    expected = np.exp(prediction.draw_mean + 0.5 * prediction.draw_sd**2).mean()
+    close(here.record["cost"]["expected"], expected, 1e-9)
+    priced = POINTS - len(PRUNED) * scenario.pruned  # pruned trials have spent a part of the cost
+    assert here.record["cost"]["observations"] == priced

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Iterator
@@ -16,8 +17,11 @@ from combinations.options import ELSEWHERE, OPTIONS, REFUSED, Option
 from combinations.scenarios import Scenario, given_draws
 
 import slayr_py as sl
+from slayr_py.acquisition import suggest, suggest_tradeoff
+from slayr_py.acquisition.effort import Effort
 from slayr_py.inference import FitOptions
 from slayr_py.study import ask, create_study, tell
+from slayr_py.study.model import proposal
 from slayr_py.study.model.options import SamplerOptions
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide.md"
@@ -32,7 +36,11 @@ WITHOUT_FUNCTION = [pair for pair in ALLOWED if pair not in OF_FITS and pair not
 def _given_draws() -> Iterator[None]:
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    with given_draws():
+    # The laws hold wherever a search ends.
+    effort = Effort(candidates=128, screens=((4, 20),), climbs=(4, 2), finals=(4, 1))
+    with pytest.MonkeyPatch.context() as patch, given_draws():
+        patch.setattr(proposal, "suggest", functools.partial(suggest, effort=effort))
+        patch.setattr(proposal, "suggest_tradeoff", functools.partial(suggest_tradeoff, effort=effort))
         yield
     optuna.logging.set_verbosity(level)
 

@@ -131,10 +131,10 @@ def test_a_search_starts_from_an_earlier_one(found, strategy):
 
 @pytest.mark.parametrize("strategy", ["random", "model", "generative"])
 def test_every_strategy_resumes_where_it_stopped(strategy):
-    configs, y = series(30)
-    whole = quick(budget=9, strategy=strategy, restarts=1).run(configs, y, progress=False)
+    configs, y = series(20)
+    whole = quick(budget=7, strategy=strategy, restarts=1).run(configs, y, progress=False)
     part = quick(budget=5, strategy=strategy, restarts=1).run(configs, y, progress=False)
-    resumed = part.resume(budget=9, progress=False)
+    resumed = part.resume(budget=7, progress=False)
     pd.testing.assert_frame_equal(resumed.table.drop(columns="seconds"), whole.table.drop(columns="seconds"))
 
 

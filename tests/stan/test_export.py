@@ -15,12 +15,11 @@ import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
 from scipy.stats import multivariate_normal
+from testing_programs import shared_program
 
 import slayr_py as sl
-from slayr_py.inference import export_stan
 from slayr_py.inference.sampling.run import generate
 from slayr_py.space import Encoder
-from slayr_py.toolchain import compile_program, ensure_cmdstan, processor_options
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ["slayr.stan", "slayr.hpp", "README.md"]
@@ -63,12 +62,6 @@ def point(seed, kernel):
     return values
 
 
-def compiled(source, folder):
-    # Without optimisations, which take longer than the programs run.
-    options = processor_options(ensure_cmdstan()) | {"O": "0", "USER_HEADER": folder / "slayr.hpp"}
-    return compile_program(source, include_paths=[folder], cpp_options=options)
-
-
 def value_and_gradient(model, parameters, data):
     plain = {name: np.asarray(value).tolist() for name, value in data.items()}
     row = model.log_prob(parameters, plain, jacobian=False, sig_figs=17).iloc[0]
@@ -77,16 +70,9 @@ def value_and_gradient(model, parameters, data):
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("export") / "slayr_stan"
-    export_stan(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def program(exported):
+def program():
     logging.getLogger("cmdstanpy").setLevel(logging.ERROR)
-    return compiled(ROOT / "benchmarks" / "speed" / "exported.stan", exported)
+    return shared_program("exported")
 
 
 @pytest.mark.stan
@@ -181,22 +167,22 @@ def test_wrong_arguments_are_errors(program, change, message):
 
 @pytest.mark.stan
 @pytest.mark.filterwarnings("ignore:The 'float_precision' argument is deprecated")
-def test_the_example_samples_its_own_program_and_agrees_with_stan(exported, monkeypatch, tmp_path, capsys):
+def test_the_example_samples_its_own_program_and_agrees_with_stan(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     names = runpy.run_path(str(ROOT / "examples" / "growth_curves.py"), run_name="example")
     asked = []
-    model = compiled(ROOT / "examples" / "growth_curves.stan", exported).model()
+    model = shared_program("growth_curves").model()
 
     def prepared(stan_file, stanc_options, user_header):
-        asked.append((stanc_options, user_header))
-        assert compiled(stan_file, tmp_path / "slayr_stan").exe == Path(model.exe_file)
+        asked.append((stan_file, stanc_options, user_header))
         return model
 
     monkeypatch.setattr(cmdstanpy, "CmdStanModel", prepared)
-    monkeypatch.setattr(model, "sample", functools.partial(model.sample, iter_warmup=100, iter_sampling=20))
+    monkeypatch.setattr(model, "sample", functools.partial(model.sample, iter_warmup=20, iter_sampling=5))
     monkeypatch.setitem(names["main"].__globals__, "simulate", functools.partial(names["simulate"], n=8))
     names["main"]()
-    assert asked == [({"allow-undefined": True, "include-paths": ["slayr_stan"]}, "slayr_stan/slayr.hpp")]
+    options = {"allow-undefined": True, "include-paths": ["slayr_stan"]}
+    assert asked == [(ROOT / "examples" / "growth_curves.stan", options, "slayr_stan/slayr.hpp")]
     assert "slayr_matern" in capsys.readouterr().out
 
     data = names["simulate"](n=8)

@@ -46,7 +46,10 @@ def probit_marginal(y, covariance, mu):
         z = y * (mu + root @ v)
         ratio = np.exp(norm.logpdf(z) - norm.logcdf(z))
         curvature = np.eye(len(y)) + root.T @ np.diag(ratio * (ratio + z)) @ root
-        v -= np.linalg.solve(curvature, v - root.T @ (y * ratio))
+        step = np.linalg.solve(curvature, v - root.T @ (y * ratio))
+        v -= step
+        if np.abs(step).max() < 1e-13:
+            break
     return norm.logcdf(y * (mu + root @ v)).sum() - 0.5 * v @ v - 0.5 * np.linalg.slogdet(curvature)[1]
 
 
@@ -181,7 +184,7 @@ class Case:
     def log_orthant(self, theta):
         """Return the log probability of signs y of a function plus standard normal noise."""
         covariance = self.y[:, None] * self.gram(self.train, self.train, theta) * self.y + np.eye(len(self.y))
-        exact = multivariate_normal(-self.y * theta["mu"], covariance, abseps=1e-8, maxpts=10**6, seed=1)
+        exact = multivariate_normal(-self.y * theta["mu"], covariance, abseps=1e-6, maxpts=10**5, seed=1)
         return np.log(exact.cdf(np.zeros(len(self.y))))
 
     def targets(self, theta):
@@ -210,10 +213,10 @@ class Case:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_covariance_equals_numpy_at_a_hundred_hyperparameters(name):
+def test_covariance_equals_numpy_at_thirty_hyperparameters(name):
     # Without the likelihood the covariance of the latent function at new points is the kernel.
     case = Case(name, m=9)
-    points = np.random.default_rng(1).normal(size=(100, case.n_coordinates))
+    points = np.random.default_rng(1).normal(size=(30, case.n_coordinates))
     data = case.data | {"want_cov": 1, "prior_only": 1}
     if "given_new" in data:
         given = case.gp.kernel.plan(case.encoder).given
@@ -229,7 +232,7 @@ def test_covariance_equals_numpy_at_a_hundred_hyperparameters(name):
 @pytest.mark.parametrize("name", [*NAMES, *PROBIT, "composite-plain, probit"])
 def test_log_density_and_gradient(name):
     case = Case(name)
-    points = np.random.default_rng(2).normal(size=(3, case.n_coordinates))
+    points = np.random.default_rng(2).normal(size=(2, case.n_coordinates))
     value, gradient = case.stan_log_density(points)
     wanted = np.array([case.log_density(z) for z in points])
     # Stan drops constants: compare differences.
@@ -297,7 +300,7 @@ def test_prior_alone(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_generated_quantities_against_inverses(name):
     case = Case(name, m=4)
-    points = 0.7 * np.random.default_rng(6).normal(size=(20, case.n_coordinates))
+    points = 0.7 * np.random.default_rng(6).normal(size=(10, case.n_coordinates))
     output = generate(case.program, case.data, case.frame(points), seed=3)
     for z, (_, row) in zip(points, output.iterrows(), strict=True):
         theta = case.theta(z)
@@ -321,7 +324,7 @@ def test_generated_quantities_against_inverses(name):
 def test_replicates_are_draws_from_the_prior_or_given_all_other_observations(name, prior_only):
     case = Case(name, n=4)
     z = 0.5 * np.random.default_rng(7).normal(size=case.n_coordinates)
-    n = 20_000
+    n = 5_000
     data = case.data | {"prior_only": int(prior_only)}
     output = generate(case.program, data, case.frame(np.tile(z, (n, 1))), seed=11)
     replicates = output[[f"y_rep.{j + 1}" for j in range(4)]].to_numpy()

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import importlib.util
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from testing_processes import ends, started
 
 from slayr_py.errors import CompileError
+from slayr_py.inference.sampling.programs import compiled
 from slayr_py.toolchain import Build, compile_program, compile_together, ensure_cmdstan
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_cached_program_is_not_compiled_again(scripted, source, compilations):
@@ -201,3 +208,21 @@ def test_the_compiler_ends_with_a_killed_process(scripted, source, tmp_path, wri
         compiler = int((tmp_path / "pid").read_text())
         process.send_signal(signal.SIGKILL)
         assert ends(compiler)
+
+
+def test_a_program_of_the_package_compiles_before_its_requirements_are_installed(scripted, own_cache, tmp_path):
+    """As ``make example`` does while pip installs them: with the packages of the toolchain only."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for name in ("filelock", "platformdirs"):
+        (packages / name).symlink_to(Path(importlib.util.find_spec(name).origin).parent)
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "slayr_py.toolchain", "fm_gp"],
+        env=os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{packages}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (exe,) = own_cache.glob("programs/fm_gp-*/fm_gp")
+    assert compiled("fm_gp").exe == exe

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from slayr_py.toolchain import compile_program
 from slayr_py.toolchain.math_header import math_header
 
 
@@ -37,3 +40,22 @@ def test_files_are_included_by_the_words_of_the_code(tmp_path):
         "#include <stan/math/rev/fun/solve.hpp>",
         "#include <stan/math/rev/fun/squared_distance.hpp>",
     ]
+
+
+def test_a_program_that_needs_more_than_it_names_is_compiled_again_with_a_warning(
+    no_cmdstan, own_cache, write_script, source, tmp_path, monkeypatch
+):
+    # This compiler refuses to compile with the selected parts and counts the compilations of the program.
+    write_script(
+        tmp_path / "compiler",
+        f"""case "$*" in *' -c '*p.hpp*) echo "$*" >> {tmp_path}/log;; esac
+case "$*" in *used_math.hpp*) echo "error: 'exp' was not declared"; exit 1;; esac
+while [ $# -gt 0 ]; do [ "$1" != -o ] || echo '#!/bin/sh' > "$2"; shift; done
+""",
+    )
+    monkeypatch.setenv("CXX", str(tmp_path / "compiler"))
+    message = "(?s)p.stan does not compile with the parts of Stan Math that it names and .*'exp' was not declared"
+    with pytest.warns(RuntimeWarning, match=message):
+        exe = compile_program(source, cpp_options={"USED_MATH": True}).exe
+    assert exe.is_file()
+    assert ["used_math.hpp" in line for line in (tmp_path / "log").read_text().splitlines()] == [True, False]

@@ -3,7 +3,7 @@
 # ruff: noqa: F821
 
 QUICK = {
-    "sampling": '{"chains": 2, "warmup": 200, "draws": 200}',
+    "sampling": '{"chains": 2, "warmup": 150, "draws": 100}',
     "long_chains": '{"chains": 2}',
 }
 

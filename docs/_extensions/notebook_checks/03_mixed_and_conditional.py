@@ -3,7 +3,7 @@
 # ruff: noqa: F821
 
 QUICK = {
-    "sampling": '{"chains": 2, "warmup": 150, "draws": 120}',
+    "sampling": '{"chains": 2, "warmup": 100, "draws": 60}',
     "budget": '{"budget": 9, "n_initial": 8, "chains": 2, "warmup": 150}',
 }
 

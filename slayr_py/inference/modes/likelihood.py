@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import log_ndtr
-from threadpoolctl import threadpool_limits
 
 from slayr_py.inference.modes.triangular import solve_lower
 from slayr_py.inference.warp import pivot_of, warped
 from slayr_py.kernels import Draws
 from slayr_py.space import FloatArray
+from slayr_py.threads import one_thread
 
 _STEPS = 100
 _DAMPING = 0.7  # prevents oscillation of the factors of many close observations
@@ -89,7 +89,7 @@ def probit_targets(y: FloatArray, covariance: FloatArray, mu: FloatArray) -> tup
     mu : (s,) float64
         Means of the latent function.
     """
-    with threadpool_limits(limits=1, user_api="blas"):  # the matrices are small
+    with one_thread():
         return _propagate(y, covariance, mu)
 
 

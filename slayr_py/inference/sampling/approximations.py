@@ -23,7 +23,7 @@ from slayr_py.inference.sampling.population import improve
 MODE_STARTS = 4  # several starts, since the posterior of length-scales can have several modes
 _PATHS = 4
 _ELBO_DRAWS = 10  # draws per approximation on a path; with Stan's default of 25 they cost more than the paths
-_STEPS = 5  # of population Monte Carlo; all of them take less time than NUTS
+_STEPS = 10  # of population Monte Carlo; all of them take less time than NUTS
 _MODE = {"mode_starts": MODE_STARTS}
 
 

@@ -15,9 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from slayr_py.space import FloatArray
+
+_FAR = 60.0  # coordinates of the grid on which scores are inverted
+_GRID = 1201
 
 
 class Hyper(NamedTuple):
@@ -83,6 +86,27 @@ class CoordinatePriors:
             np.sum([part.log_prior.sum(axis=1) for part in parts.values()], axis=0),
             np.concatenate([part.gradient for part in parts.values()], axis=1),
         )
+
+    def draw(self, s: int, rng: np.random.Generator) -> FloatArray:
+        """Return s draws of the coordinates (s, P) from the prior.
+
+        For priors that are not log-normal, the scores are nevertheless normal: such draws are near the prior.
+        """
+        parts = []
+        for coordinate, shape in self._shapes.items():
+            name = coordinate.removeprefix("z_")
+            size = (s, int(np.prod(shape)))
+            if f"{name}_a" in self._data:
+                parts.append(logit(rng.beta(self._data[f"{name}_a"], self._data[f"{name}_b"], size)))
+                continue
+            location = np.atleast_1d(self._data[f"{name}_location"])
+            scale = np.atleast_1d(self._data[f"{name}_scale"])
+            grid = np.linspace(-_FAR, _FAR, _GRID)[:, None]
+            scores = np.broadcast_to(self._score(name, grid, location, scale)[0], (_GRID, size[1]))
+            drawn = rng.standard_normal(size)
+            columns = zip(drawn.T, scores.T, strict=True)
+            parts.append(np.stack([np.interp(score, column, grid[:, 0]) for score, column in columns], axis=1))
+        return np.concatenate(parts, axis=1)
 
     def _weight(self, name: str, z: FloatArray) -> _Values:
         """Return weights in (0, 1) with beta priors, whose coordinates are logits."""

@@ -43,12 +43,13 @@ class Density:
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """Return log densities (s,) at points (s, P); minus infinity where undefined."""
-        self._generated = self._generate(points, self._density_data)
-        values = self._generated["log_density.1"].to_numpy(dtype=np.float64)
+        generated = self._generate(points, self._density_data)
+        self._generated = pd.concat([self._generated, generated], ignore_index=True)
+        values = generated["log_density.1"].to_numpy(dtype=np.float64)
         return np.where(np.isnan(values), -np.inf, values)
 
     def run(self, population: Population, settings: dict[str, Any], calls: list[dict[str, Any]]) -> Run:
-        """Return the run of points that were resampled from the points of the last call."""
+        """Return the run of points that were resampled from the points of all calls."""
         generated = self._generated.iloc[population.rows].drop(columns="log_density.1")
         if self._pointwise:
             generated = self._generate(population.draws, self._data)

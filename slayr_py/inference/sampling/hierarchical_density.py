@@ -25,18 +25,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from typing_extensions import override
 
 from slayr_py.inference.sampling.coordinate_priors import Hyper
-from slayr_py.inference.sampling.numpy_density import NumpyDensity, is_plain
+from slayr_py.inference.sampling.numpy_density import BLOCK, NumpyDensity, is_plain
 from slayr_py.inference.warp import log_slope, slopes_by_log_warp, warped
 from slayr_py.kernels import BASES, matern_with_slope
 from slayr_py.space import FloatArray
-
-LARGEST = 100
-"""Most observations."""
-
-_BLOCK = 2**16  # doubles in the correlations of a block of points, which stay in the cache
 
 
 class _Real(NamedTuple):
@@ -67,15 +62,7 @@ class _Correlations(NamedTuple):
 
 
 class HierarchicalDensity(NumpyDensity):
-    """Log density of the coordinates of the program with its gradient, and the hyperparameters of draws.
-
-    Parameters
-    ----------
-    data : mapping
-        Data of the program.
-    shapes : dict
-        Shapes of the coordinates by name.
-    """
+    """Log density of the coordinates of the program with its gradient, and the hyperparameters of draws."""
 
     def __init__(self, data: Mapping[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
         super().__init__(data, shapes)
@@ -83,11 +70,11 @@ class HierarchicalDensity(NumpyDensity):
         n = len(self._errors)
         inputs = self._data["X"].reshape(n, -1)
         active = self._data["active"].reshape(n, -1) > 0
-        difference = inputs[self._rows] - inputs[self._columns]
-        both = active[self._rows] & active[self._columns] & (difference != 0)
+        difference = inputs[self._pairs.rows] - inputs[self._pairs.columns]
+        both = active[self._pairs.rows] & active[self._pairs.columns] & (difference != 0)
         self._levels = self._data["levels"]
         self._lineage = self._data["lineage"].reshape(len(self._levels), -1)
-        self._once = (active[self._rows] != active[self._columns]).T.astype(np.float64)
+        self._once = (active[self._pairs.rows] != active[self._pairs.columns]).T.astype(np.float64)
         self._different = (both & (self._levels > 0)).T.astype(np.float64)
         self._real: list[_Real] = []
         for d in np.flatnonzero(self._levels == 0):
@@ -96,14 +83,14 @@ class HierarchicalDensity(NumpyDensity):
                 self._real.append(_Real(int(d), pairs, np.pi * difference[pairs, d]))
 
     @staticmethod
+    @override
     def serves(program: str, data: Mapping[str, Any]) -> bool:
-        """Return whether the density of a program with these data is computed here."""
-        if program != "hierarchical_gp" or not is_plain(data, LARGEST):
+        if program != "hierarchical_gp" or not is_plain(data):
             return False
         return not data["add"] and int(data["base"]) != BASES["rq"]
 
+    @override
     def __call__(self, points: FloatArray) -> FloatArray:
-        """Return log densities (s,) at points (s, P), up to a constant; minus infinity where undefined."""
         return self._evaluate(points, gradient=False)[0]
 
     def with_gradient(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -113,7 +100,7 @@ class HierarchicalDensity(NumpyDensity):
     def _evaluate(self, points: FloatArray, gradient: bool) -> tuple[FloatArray, FloatArray]:
         density = np.empty(len(points))
         slopes = np.zeros(points.shape)
-        size = max(1, _BLOCK // (len(self._rows) + 1))
+        size = max(1, BLOCK // len(self._pairs.rows))
         for i in range(0, len(points), size):
             block = slice(i, i + size)
             with np.errstate(all="ignore"):  # hyperparameters far outside have a density of 0
@@ -139,24 +126,24 @@ class HierarchicalDensity(NumpyDensity):
         variance = np.square(theta["sigma_f"])
         noise = np.square(theta["sigma_n"]) + self._errors
         k = variance * np.exp(parts.log_k)
-        matrices = np.zeros((s, n, n))
-        matrices[:, self._rows, self._columns] = k
-        matrices[:, np.arange(n), np.arange(n)] = variance + noise
-        total, solved, inverse = _normal(matrices, targets, gradient)
+        packed = k.copy()
+        packed[:, self._pairs.diagonal] += noise
+        total, solved = self._pairs.log_normal(packed, targets, gradient)
         if "warp" in theta:
             total += log_slope(y, theta["warp"], self._pivot).sum(axis=1)
         if not gradient:
             return total, np.empty(0)
 
-        # G of the module's docstring: its diagonal, and twice its entries below it
-        diagonal = 0.5 * (np.square(solved) - inverse[:, np.arange(n), np.arange(n)])
-        by_k = solved[:, self._rows] * solved[:, self._columns] - inverse[:, self._rows, self._columns]
+        # G of the module's docstring: its diagonal, and twice its entries below it; ``packed`` has the inverses
+        by_k = solved[:, self._pairs.rows] * solved[:, self._pairs.columns] - packed
+        by_k[:, self._pairs.diagonal] *= 0.5
+        trace = by_k[:, self._pairs.diagonal].sum(axis=1, keepdims=True)
         by_k *= k
         by_w, by_rho = self._by_kernel(by_k, parts, weights, theta["rho"])
         by_log = {
             "mu": solved.sum(axis=1, keepdims=True),
-            "sigma_f": 2 * (by_k.sum(axis=1, keepdims=True) + variance * diagonal.sum(axis=1, keepdims=True)),
-            "sigma_n": 2 * np.square(theta["sigma_n"]) * diagonal.sum(axis=1, keepdims=True),
+            "sigma_f": 2 * by_k.sum(axis=1, keepdims=True),
+            "sigma_n": 2 * np.square(theta["sigma_n"]) * trace,
             "gamma": 2 * by_w @ self._lineage,
             "rho": by_rho * theta["rho"],
             "lengthscale": -2 * by_w,
@@ -209,23 +196,3 @@ class HierarchicalDensity(NumpyDensity):
         factor = 2 * self._order + 1
         value, slope = matern_with_slope(np.sqrt(factor * h), self._order)
         return np.log(value), factor * slope / value
-
-
-def _normal(matrices: FloatArray, targets: FloatArray, gradient: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return log N(t | 0, C) without its constant (s,), C^-1 t (s, n) and the lower triangles of C^-1 (s, n, n).
-
-    The inverses are those of ``matrices``, in place, if ``gradient``; otherwise they are not computed. NaN where a
-    matrix is not positive definite.
-    """
-    density = np.full(len(matrices), np.nan)
-    solved = np.full(targets.shape, np.nan)
-    for i, matrix in enumerate(matrices):
-        # LAPACK has columns first: the upper triangle of the transpose is the lower triangle of the matrix.
-        factor, failed = dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)
-        if failed:
-            continue
-        solved[i] = dpotrs(factor, targets[i], lower=0)[0]
-        density[i] = -0.5 * targets[i] @ solved[i] - np.log(factor.diagonal()).sum()
-        if gradient:
-            dpotri(factor, lower=0, overwrite_c=1)
-    return density, solved, matrices

@@ -57,10 +57,14 @@ class Attempt:
             return "NUTS from a warm start"
         if self.kind == "carried":
             return "importance sampling from the draws of all chains"
+        if not self.method.has_chains:
+            return "importance sampling from the prior"
         new = self.options
         old = other.options
+        if other.kind in (None, "cold") and not other.method.has_chains:
+            return f"NUTS with warm-up {new.warmup}"
         if other.kind != "cold":
-            return f"{'NUTS' if other.kind is None else 'a cold start'} with warm-up {new.warmup}"
+            return f"a cold start with warm-up {new.warmup}"
         changes = [
             ("warm-up", old.warmup, new.warmup),
             ("target acceptance", old.target_acceptance, new.target_acceptance),
@@ -148,7 +152,7 @@ def fit_until_ok(
     options: FitOptions,
     start: WarmStart | None,
     seed: int,
-    carries: Callable[[WarmStart], bool] = can_carry,
+    carries: Callable[[WarmStart | None], bool] = can_carry,
 ) -> tuple[_Fitted, list[AbandonedAttempt]]:
     """Run the attempts of the ladder until the diagnostics of an attempt pass.
 
@@ -161,7 +165,7 @@ def fit_until_ok(
     seed : int
         Seed of the planned attempts; the seeds of the retries derive from it.
     carries : callable
-        Returns whether method "carried" can start from these draws.
+        Returns whether method "carried" can start from these draws, or from the prior if they are None.
 
     Returns
     -------
@@ -203,7 +207,7 @@ def _climb(
 
 
 def ladder(
-    options: FitOptions, start: WarmStart | None, seed: int, carries: Callable[[WarmStart], bool] = can_carry
+    options: FitOptions, start: WarmStart | None, seed: int, carries: Callable[[WarmStart | None], bool] = can_carry
 ) -> Generator[Attempt, Outcome[_Fitted], None]:
     """Yield the attempts in order until the diagnostics pass; each yield returns the outcome of its attempt.
 
@@ -229,7 +233,7 @@ def ladder(
 
 
 def plan_attempts(
-    options: FitOptions, start: WarmStart | None, seed: int, carries: Callable[[WarmStart], bool] = can_carry
+    options: FitOptions, start: WarmStart | None, seed: int, carries: Callable[[WarmStart | None], bool] = can_carry
 ) -> list[Attempt]:
     """Return the attempts before any retry: the method itself if it can run, a warm start if given, a cold start.
 
@@ -241,7 +245,7 @@ def plan_attempts(
         return [requested]
     cold = Attempt(options.updated(method="nuts"), seed)
     sampled = [replace(cold, start=start), cold] if start else [cold]
-    if method.has_chains or (method.carries and not (start and carries(start))):
+    if method.has_chains or (method.carries and not carries(start)):
         return sampled
     return [requested, *sampled]
 

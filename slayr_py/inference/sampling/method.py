@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import cmdstanpy
 
 from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, Check
-from slayr_py.inference.sampling.command import CommonArguments
+from slayr_py.inference.sampling.command import DIGITS, CommonArguments
 from slayr_py.inference.sampling.options import METHOD_NAMES, FitOptions
 from slayr_py.inference.sampling.output import Run
+from slayr_py.inference.sampling.run_folder import run_folder
+from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.space import FloatArray
 
@@ -31,21 +36,41 @@ class Job:
     Attributes
     ----------
     model : CmdStanModel
-    common : CommonArguments
     data : mapping
         Data of the program.
     options : FitOptions
     seed : int
-        Seed of the fit; ``common`` has the seed of the CmdStan calls.
+        Seed of the fit.
     start : WarmStart, optional
+    closing : ExitStack
+        Removes the files of the run at its end.
     """
 
     model: cmdstanpy.CmdStanModel
-    common: CommonArguments
     data: Mapping[str, Any]
     options: FitOptions
     seed: int
     start: WarmStart | None
+    closing: ExitStack
+
+    @cached_property
+    def folder(self) -> Path:
+        """Temporary folder of the run; a method that starts no process makes none."""
+        return self.closing.enter_context(run_folder())
+
+    @cached_property
+    def common(self) -> CommonArguments:
+        """Arguments of all CmdStan calls; the program's data are written on first use."""
+        data_file = self.folder / "data.json"
+        # Draws of a binary model are resampled by `log_density`, which is more accurate than the sampled density.
+        corrects = int(self.data["binary"] and not self.data["prior_only"])
+        cmdstanpy.write_stan_json(str(data_file), dict(self.data) | {"want_density": corrects})
+        return {
+            "data": str(data_file),
+            "seed": stan_seed(self.seed),
+            "output_dir": str(self.folder),
+            "sig_figs": DIGITS,
+        }
 
     @property
     def total_draws(self) -> int:

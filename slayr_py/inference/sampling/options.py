@@ -46,11 +46,10 @@ class FitOptions:
     ----------
     method : {"nuts", "carried", "pathfinder", "laplace", "map"}
         "nuts" is Hamiltonian Monte Carlo. "carried" is importance sampling from a mixture fitted to the draws of a warm
-        start, for programs of at most 15 parameters, and tempering for more parameters of the hierarchical kernel with
-        at most 100 observations. "pathfinder" and "laplace" are approximations whose draws are
-        importance-resampled. If the Pareto k of the importance ratios exceeds 0.7, or their effective number of draws
-        is too small, the fit falls back to NUTS. "map" is the mode (of the hyperparameters on the logarithmic scale) as
-        a single draw.
+        start, for programs of at most 15 parameters, and tempering for more parameters of the hierarchical kernel.
+        "pathfinder" and "laplace" are approximations whose draws are importance-resampled. If the Pareto k of the
+        importance ratios exceeds 0.7, or their effective number of draws is too small, the fit falls back to NUTS.
+        "map" is the mode (of the hyperparameters on the logarithmic scale) as a single draw.
     chains, warmup, draws : int
         Number of chains, and iterations of each; methods without chains return ``chains * draws`` draws.
     target_acceptance : float

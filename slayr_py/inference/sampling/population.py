@@ -29,16 +29,18 @@ from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth
 from slayr_py.inference.diagnostics.importance import smoothed_resample
 from slayr_py.space import FloatArray
 
-PROPOSALS = 1000
-PER_PARAMETER = 200
+PROPOSALS = 500
+PER_PARAMETER = 100
 """Proposals of a step for up to 10 parameters, and additional proposals for each further parameter."""
 
-STEPS = 2
+STEPS = 6
 """Most steps from the draws of an earlier fit."""
 
 _FREEDOM = 5.0
 _WIDTH = 0.8  # scale of a kernel relative to the population; narrower kernels leave gaps in nine dimensions
 _INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
+_MOST_CENTRES = 512  # of the kernel density estimate; the points of largest weight
+_MOST_MIXTURES = 2  # whose proposals are weighted; earlier ones are far from the posterior
 _MOST_COMPONENTS = 8
 _DRAWS_PER_PARAMETER = 4  # effective draws that the weights of a population are worth
 _DRAWS_PER_COMPONENT = 4  # per parameter; fewer draws do not determine a covariance
@@ -55,7 +57,7 @@ class Population(NamedTuple):
     draws : (n, P) float64
         Draws of equal weight.
     rows : (n,) int
-        Their positions among the proposals of the last step.
+        Their positions among the proposals of all steps.
     pareto_k, ess : float
         Pareto shape and effective number of the ratios that resampled them.
     steps : int
@@ -78,10 +80,13 @@ def improve(
     proposals: int | None = None,
     most_steps: int = STEPS,
 ) -> Population:
-    """Return n draws, resampled from the first step with good importance ratios or from the last step.
+    """Return n draws, resampled as soon as the importance ratios are good, or after the last step.
 
-    If the ratios of a step are worth fewer draws than a proposal needs, their powers weight the population of the next
-    step. Without this, a few points would determine the proposal.
+    The first step draws from a mixture fitted to ``start``. Each further step draws from the same mixture again if the
+    ratios are only too few, and otherwise from a mixture fitted to the weighted proposals. If their ratios are worth
+    fewer draws than such a mixture needs, it is fitted to powers of them; without this, a few points would determine
+    it. The ratios are to the mean density of the steps from the last two mixtures (Cornuet, Marin, Mira & Robert 2012,
+    "Adaptive multiple importance sampling").
 
     Parameters
     ----------
@@ -95,7 +100,7 @@ def improve(
         Maps a Pareto shape and an effective number of draws to whether they are good enough.
     rng : numpy.random.Generator
     proposals : int, optional
-        Proposals of a step; by default 1000 plus 200 for every parameter after the tenth.
+        Proposals of a step; by default `PROPOSALS` plus `PER_PARAMETER` for every parameter after the tenth.
     most_steps : int
         Largest number of steps.
 
@@ -105,21 +110,78 @@ def improve(
         If fewer than five proposals have a finite density, or the covariance of the draws is singular.
     """
     centres, counts = np.unique(start, axis=0, return_counts=True)
-    weights = counts / counts.sum()
-    count = PROPOSALS + PER_PARAMETER * max(0, start.shape[1] - 10) if proposals is None else proposals
-    steps = 0
+    extra = PER_PARAMETER * max(0, start.shape[1] - 10)
+    used = _Proposals(PROPOSALS + extra if proposals is None else proposals)
+    proposal = _fit_proposal(centres, counts / counts.sum(), rng)
     while True:
-        steps += 1
-        proposal = _fit_proposal(centres, weights, rng)
-        points = proposal.draw(count, rng)
-        log_ratio = log_density(points) - proposal.log_density(points)
+        used.add(proposal, log_density, rng)
+        log_ratio = used.log_ratio
         resampled = smoothed_resample(log_ratio, n, rng)
-        if good(resampled.pareto_k, resampled.ess) or steps == most_steps:
-            return Population(points[resampled.rows], *resampled, steps)
+        if good(resampled.pareto_k, resampled.ess) or used.steps == most_steps:
+            rows = resampled.rows + used.discarded
+            return Population(used.points[resampled.rows], rows, resampled.pareto_k, resampled.ess, used.steps)
+        if good(resampled.pareto_k, resampled.ess * (used.steps + 1) / used.steps):
+            continue  # one more step of this mixture should suffice
         finite = np.isfinite(log_ratio)
-        centres = points[finite]
         power = power_for(log_ratio[finite], 1.0, _DRAWS_PER_PARAMETER * start.shape[1])
         weights = pareto_smooth(power * log_ratio[finite])[0]
+        proposal = _fit_proposal(used.points[finite], weights, rng)
+
+
+class _Proposals:
+    """The proposals from the last mixtures, with their log densities under the posterior and under each mixture.
+
+    Parameters
+    ----------
+    size : int
+        Proposals of a step.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._mixtures: list[_Mixture] = []
+        self._counts: list[int] = []  # of the proposals of each mixture
+        self._log_q: list[FloatArray] = []
+        self._log_p = np.empty(0)
+        self.points = np.empty((0, 0))
+        self.steps = 0
+
+    @property
+    def discarded(self) -> int:
+        """Number of proposals of earlier mixtures."""
+        return self.steps * self._size - len(self.points)
+
+    @property
+    def log_ratio(self) -> FloatArray:
+        """Log ratios of the posterior to the mean density of the steps, (s,)."""
+        return np.asarray(self._log_p - _log_sum_exp(np.array(self._log_q) + np.log(self._counts)[:, None]))
+
+    def add(
+        self, proposal: _Mixture, log_density: Callable[[FloatArray], FloatArray], rng: np.random.Generator
+    ) -> None:
+        """Add the proposals of a step from a new mixture or from the last one."""
+        points = proposal.draw(self._size, rng)
+        if not self._mixtures or self._mixtures[-1] is not proposal:
+            self._start(proposal, points.shape[1])
+        self._counts[-1] += len(points)
+        pairs = zip(self._log_q, self._mixtures, strict=True)
+        self._log_q = [np.concatenate([before, mixture.log_density(points)]) for before, mixture in pairs]
+        self._log_p = np.concatenate([self._log_p, log_density(points)])
+        self.points = np.concatenate([self.points, points])
+        self.steps += 1
+
+    def _start(self, proposal: _Mixture, p: int) -> None:
+        """Add a mixture without proposals; keep those of the mixture before it."""
+        old = 0
+        if len(self._mixtures) == _MOST_MIXTURES:
+            old = self._counts[0]
+            del self._mixtures[0], self._counts[0], self._log_q[0]
+        self.points = self.points.reshape(-1, p)[old:]
+        self._log_p = self._log_p[old:]
+        self._log_q = [values[old:] for values in self._log_q]
+        self._mixtures.append(proposal)
+        self._counts.append(0)
+        self._log_q.append(proposal.log_density(self.points) if len(self.points) else np.empty(0))
 
 
 def power_for(log_ratio: FloatArray, most: float, effective: float) -> float:
@@ -165,21 +227,26 @@ class _Mixture:
     def log_density(self, points: FloatArray) -> FloatArray:
         """Return log densities (s,) at points (s, P)."""
         p = points.shape[1]
-        constant = gammaln((_FREEDOM + p) / 2) - gammaln(_FREEDOM / 2) - p / 2 * np.log(_FREEDOM * np.pi)
-        terms = []
+        power = -(_FREEDOM + p) / 2
+        constant = gammaln(-power) - gammaln(_FREEDOM / 2) - p / 2 * np.log(_FREEDOM * np.pi)
+        total = np.full(len(points), np.finfo(np.float64).tiny)
         for centres, weights, root in zip(self.centres, self.weights, self.roots, strict=True):
             white, white_centres = (solve_triangular(root, x.T, lower=True).T for x in (points, centres))
-            squares = np.square(white).sum(1)[:, None] + np.square(white_centres).sum(1) - 2 * white @ white_centres.T
-            log_t = -(_FREEDOM + p) / 2 * np.log1p(np.maximum(squares, 0.0) / _FREEDOM)
-            terms.append(log_t + np.log(weights) - np.log(np.diagonal(root)).sum())
-        return np.asarray(logsumexp(np.hstack(terms), axis=1) + constant)
+            terms = (-2 / _FREEDOM) * white @ white_centres.T
+            terms += np.square(white).sum(1)[:, None] / _FREEDOM
+            terms += 1 + np.square(white_centres).sum(1) / _FREEDOM
+            # The tails of t distributions do not underflow; NumPy's log is faster than its log1p.
+            np.log(np.maximum(terms, 1.0, out=terms), out=terms)
+            terms *= power
+            total += np.exp(terms, out=terms) @ (weights / np.diagonal(root).prod())
+        return np.asarray(np.log(total) + constant)
 
 
 def _fit_proposal(points: FloatArray, weights: FloatArray, rng: np.random.Generator) -> _Mixture:
     """Fit the proposal to weighted draws (m, P)."""
     p = points.shape[1]
     covariance = np.cov(points.T, aweights=weights).reshape(p, p)
-    relevant = weights > weights.max() * 1e-6
+    relevant = np.argsort(-weights, kind="stable")[:_MOST_CENTRES]
     points = points[relevant]
     weights = weights[relevant] / weights[relevant].sum()
     centres, shares, roots = _normal_mixture(points, weights, covariance, rng)
@@ -239,7 +306,7 @@ def _fit_normals(points: FloatArray, weights: FloatArray, k: int, rng: np.random
     before = -np.inf
     for _ in range(_ITERATIONS):
         log_terms = normals.log_terms(points)
-        total = logsumexp(log_terms, axis=1)
+        total = _log_sum_exp(log_terms.T)
         log_likelihood = float(weights @ total)
         if log_likelihood < before + _LIKELIHOOD_GAIN:
             break
@@ -251,3 +318,9 @@ def _fit_normals(points: FloatArray, weights: FloatArray, k: int, rng: np.random
         covariances = np.einsum("mk,kmi,kmj->kij", shares, apart, apart, optimize=True) / size[:, None, None]
         normals = _Normals(centres, size / size.sum(), np.linalg.cholesky(covariances + _RIDGE * np.eye(p)))
     return normals, before
+
+
+def _log_sum_exp(terms: FloatArray) -> FloatArray:
+    """Return logarithms of sums over the first axis; a call of SciPy's function takes several times as long."""
+    largest = terms.max(axis=0)
+    return np.asarray(largest + np.log(np.exp(terms - largest).sum(axis=0)))

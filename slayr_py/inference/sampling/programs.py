@@ -13,12 +13,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Literal, cast, get_args
 
-from slayr_py.errors import CompileError, DataError, ToolchainError
+from slayr_py.errors import CompileError, DataError
 from slayr_py.inference.sampling.own_sources import OwnSources, own_sources
 from slayr_py.toolchain import (
     CompiledProgram,
+    accelerated_options,
+    accelerated_sources,
     check_toolchain,
     compile_program,
     compile_together,
@@ -27,55 +29,17 @@ from slayr_py.toolchain import (
     is_trusted,
     prebuilt_program,
     processor_options,
+    program_folder,
+    program_names,
 )
 
 Likelihood = Literal["accelerated", "readable"]
 
-_PACKAGE = Path(__file__).resolve().parents[2]
 _refused: dict[str, str] = {}  # compiler messages of programs whose accelerated likelihood does not compile here
 _found: dict[tuple[str | None, ...], tuple[object, CompiledProgram]] = {}  # programs that were used, and their state
 
 _VARIABLES = ("CMDSTAN", "CONDA_PREFIX", "CXX", "HOME", "PATH", "SLAYR_CACHE_DIR", "XDG_CACHE_HOME")
 """Environment variables that decide which compiler, CmdStan and cache are used."""
-
-
-def program_folder() -> Path:
-    """Return the folder of the Stan programs, in a checkout or an installed package.
-
-    Raises
-    ------
-    ToolchainError
-        If they are missing.
-    """
-    for folder in (_PACKAGE / "stan", _PACKAGE.parent / "stan"):
-        if (folder / "functions").is_dir():
-            return folder
-    raise ToolchainError(f"the Stan programs are missing beside {_PACKAGE}; install slayr-py again")
-
-
-class AcceleratedSources(NamedTuple):
-    """What a program with the accelerated likelihood is compiled from.
-
-    Attributes
-    ----------
-    stan_file
-        The program.
-    include_paths
-        Folders of its includes, in the order of the search.
-    header
-        C++ header that defines the likelihood.
-    """
-
-    stan_file: Path
-    include_paths: tuple[Path, Path]
-    header: Path
-
-
-def accelerated_sources(name: str) -> AcceleratedSources:
-    """Return the sources of one of the package's programs with the accelerated likelihood."""
-    folder = program_folder()
-    accelerated = folder / "accelerated"
-    return AcceleratedSources(folder / f"{name}.stan", (accelerated, folder), accelerated / "slayr.hpp")
 
 
 def selected_likelihood() -> Likelihood:
@@ -139,7 +103,7 @@ def _compiled(name: str, progress: Callable[[str], None] | None, likelihood: Lik
         if ready is not None:
             return ready
         try:
-            return compile_program(sources.stan_file, **_options(sources), on_progress=progress)
+            return compile_program(sources.stan_file, **accelerated_options(sources), on_progress=progress)
         except CompileError as error:
             if likelihood:
                 raise
@@ -183,19 +147,6 @@ def all_prebuilt() -> bool:
     )
 
 
-def _options(sources: AcceleratedSources) -> dict[str, Any]:
-    """Return the options of a compilation for this processor."""
-    return {
-        "include_paths": sources.include_paths,
-        "cpp_options": {"USER_HEADER": sources.header} | processor_options(ensure_cmdstan()),
-    }
-
-
-def program_names() -> tuple[str, ...]:
-    """Return the names of the package's programs."""
-    return tuple(sorted(path.stem for path in program_folder().glob("*.stan")))
-
-
 def build(jobs: int | None = None) -> Iterator[tuple[str, float]]:
     """Compile all programs: as one executable if the cache has none of them, otherwise the missing ones in parallel.
 
@@ -237,7 +188,7 @@ def _compile_all_together() -> bool:
         return False
     sources = [accelerated_sources(name) for name in program_names()]
     try:
-        return compile_together([source.stan_file for source in sources], **_options(sources[0]))
+        return compile_together([source.stan_file for source in sources], **accelerated_options(sources[0]))
     except CompileError:  # `compiled` falls back to the readable likelihood of each program that does not compile
         return False
 

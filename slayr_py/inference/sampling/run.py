@@ -7,18 +7,16 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import cmdstanpy
 import pandas as pd
 from cmdstanpy.utils import get_logger
-from threadpoolctl import threadpool_limits
 
 from slayr_py.errors import InferenceError
-from slayr_py.inference.sampling.command import DIGITS, CommonArguments, generated_quantities, last_words
+from slayr_py.inference.sampling.command import generated_quantities, last_words
 from slayr_py.inference.sampling.method import Job
 from slayr_py.inference.sampling.methods import METHODS
 from slayr_py.inference.sampling.options import FitOptions
@@ -26,6 +24,7 @@ from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.run_folder import run_folder
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
+from slayr_py.threads import one_thread
 from slayr_py.toolchain import CompiledProgram
 
 
@@ -66,19 +65,10 @@ def run(
         progress("fitting")
     started = time.perf_counter()
     try:
-        with run_folder() as folder, _quiet_cmdstanpy(), threadpool_limits(limits=1, user_api="blas"):
-            data_file = folder / "data.json"
-            # Draws of a binary model are resampled by `log_density`, which is more accurate than the sampled density.
-            corrects = int(data["binary"] and not data["prior_only"])
-            cmdstanpy.write_stan_json(str(data_file), dict(data) | {"want_density": corrects})
-            common: CommonArguments = {
-                "data": str(data_file),
-                "seed": arguments["stan_seed"],
-                "output_dir": str(folder),
-                "sig_figs": DIGITS,
-            }
-            with _console_in_errors(folder):
-                result = method.sample(Job(program.model(), common, data, options, int(seed), start))
+        with ExitStack() as closing, _quiet_cmdstanpy(), one_thread():
+            job = Job(program.model(), data, options, int(seed), start, closing)
+            with _console_in_errors(job):
+                result = method.sample(job)
             seconds = time.perf_counter() - started
             return replace(result, arguments=arguments | result.arguments, seconds=seconds)
     except OSError as error:
@@ -105,14 +95,14 @@ def generate(program: CompiledProgram, data: Mapping[str, Any], parameters: pd.D
 
 
 @contextmanager
-def _console_in_errors(folder: Path) -> Iterator[None]:
+def _console_in_errors(job: Job) -> Iterator[None]:
     """Add Stan's console output, which CmdStanPy leaves in files of the run folder, to an error of a run."""
     try:
         yield
     except RuntimeError as error:
         if isinstance(error, InferenceError):
             raise
-        consoles = [file.read_text(errors="replace") for file in sorted(folder.rglob("*-stdout.txt"))]
+        consoles = [file.read_text(errors="replace") for file in sorted(job.folder.rglob("*-stdout.txt"))]
         message = str(error).split("Command and output files")[0]
         raise RuntimeError("\n".join([message, *consoles])) from error
 

@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 
 from slayr_py.errors import DataError, StorageError
-from slayr_py.inference.sampling.programs import program_folder
-from slayr_py.toolchain import expand_header
+from slayr_py.toolchain import expand_header, program_folder
 
 
 def export_stan(folder: str | os.PathLike[str]) -> list[Path]:

@@ -80,12 +80,12 @@ class WarmStart:
         return cls(points, np.full(len(step_size), corrected), estimated_metric(flat), _thin(flat))
 
     @classmethod
-    def without_chains(cls, draws: Mapping[str, FloatArray], earlier: WarmStart) -> WarmStart:
-        """Return a start from independent draws (1, s, ...) with the step sizes of the earlier start."""
+    def without_chains(cls, draws: Mapping[str, FloatArray], step_size: FloatArray) -> WarmStart:
+        """Return a start from independent draws (1, s, ...) with the step sizes (c,) of earlier chains."""
         flat = _flat(draws)
-        rows = np.linspace(0, len(flat) - 1, earlier.chains).round().astype(np.intp)
+        rows = np.linspace(0, len(flat) - 1, len(step_size)).round().astype(np.intp)
         points = {name: values[0, rows].copy() for name, values in draws.items()}
-        return cls(points, earlier.step_size, estimated_metric(flat), _thin(flat))
+        return cls(points, step_size, estimated_metric(flat), _thin(flat))
 
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able form without loss of precision."""

@@ -11,13 +11,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from slayr_py.kernels.expressions import Node
 from slayr_py.search.expressions import expansions, sample_expression
 from slayr_py.search.strategies.affinity import Affinities
 from slayr_py.search.strategies.surrogate import Surrogate, targets_of
 from slayr_py.search.task import Candidate, Evaluation, Rounds, Task
+from slayr_py.threads import one_thread
 
 MOST_NEIGHBOURS = 40
 """Neighbours of each expression of the beam that are compared, drawn by the seed."""
@@ -44,7 +44,7 @@ def model(task: Task) -> Rounds:
     step = 0
     while candidates := pool.candidates(evaluated):
         step += 1
-        with threadpool_limits(limits=1, user_api="blas"):  # the matrices are small
+        with one_thread():
             chosen = _choose(candidates, evaluated, affinities, task.batch)
         evaluated += yield [pool.propose(node, step) for node in chosen]
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtr
-from threadpoolctl import threadpool_limits
 
 from slayr_py.inference import (
     NOISE_FLOOR,
@@ -30,6 +29,7 @@ from slayr_py.inference import (
 from slayr_py.kernels import NOISE, Draws
 from slayr_py.space import Encoded, FloatArray
 from slayr_py.study.model.curve_points import JointSpace, Points
+from slayr_py.threads import one_thread
 
 DRAWS = 16
 """Posterior draws of the hyperparameters, over which probabilities are averaged."""
@@ -43,7 +43,7 @@ WORST = 8.0
 """Largest transformed value; a worse one, as of a diverged training, is replaced by it."""
 
 LEAST_REDUCTION = 0.9
-"""A curve that leaves more than this part of the variance of the final value is no observation of it."""
+"""A curve that leaves more than this part of the variance of the final value says nearly nothing."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class CurveFit:
         """Fit to points of curves; ``finals`` (k,) are final values, all of them minimised."""
         scale = Scale.of(finals, points.values)
         marginal = ExactMarginal(space.model, points.rows, scale.transform(points.values))
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             mode = find_mode(marginal, [np.zeros(marginal.coordinates.size)])
             z = laplace_draws(marginal, mode.z, DRAWS, np.random.default_rng(seed))
         return cls(space, scale, marginal.coordinates.theta(z))
@@ -106,7 +106,7 @@ class CurveFit:
     def condition(self, points: Points) -> ConditionedCurves:
         """Condition on points of curves."""
         targets = Targets(self.scale.transform(points.values), np.zeros(len(points.rows)), NOISE_FLOOR)
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             predictor = KernelPredictor.factorise(self.space.model.kernel, points.rows, targets, self.draws)
             return ConditionedCurves(self, predictor.for_search(), points)
 
@@ -150,7 +150,7 @@ class ConditionedCurves:
         """
         last = self.fit.space.rows(config, np.ones(1))
         points = Points.together([*running, Points(last, np.zeros(1), np.ones(1), np.zeros(1, dtype=np.int64))])
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             mean, covariance = self.predictor.joint_moments(points.rows)
             if not running:
                 return Moments(mean[:, -1], covariance[:, -1, -1])
@@ -200,23 +200,45 @@ class ConditionedCurves:
 
     def predicted(self, moments: Moments, inflation: float = 1.0) -> tuple[float, float]:
         """Return the median of the final value, and half the width of its interval of one standard deviation."""
-        mean, variance = moments.mixture()
-        return self._in_units(mean, inflation * math.sqrt(variance))
+        mean, sd = _mean_and_sd(moments)
+        return self._in_units(mean, inflation * sd)
 
-    def evidence(self, given: Moments, without: Moments, inflation: float = 1.0) -> tuple[float, float] | None:
+    def evidence(self, given: Moments, without: Moments, inflation: float = 1.0) -> tuple[float, float]:
         r"""Return what a curve says about the final value of its own trial: a value and its standard deviation.
 
         With the posterior N(m, v) of the final value given all curves and N(m_0, v_0) without this one, an observation
-        with mean (m/v - m_0/v_0) / p and variance 1/p, p = 1/v - 1/v_0, changes the second into the first. None if the
-        curve says nearly nothing.
+        with mean (m/v - m_0/v_0) / p and variance 1/p, p = 1/v - 1/v_0, changes the second into the first. If the curve
+        says nearly nothing, the answer is N(m, v).
         """
-        m, v = given.mixture()
-        m_0, v_0 = without.mixture()
-        if v > LEAST_REDUCTION * v_0:
-            return None
-        precision = 1 / v - 1 / v_0
-        return self._in_units((m / v - m_0 / v_0) / precision, inflation * precision**-0.5)
+        mean, sd = _likelihood(given, without) or _mean_and_sd(given)
+        return self._in_units(mean, inflation * sd)
+
+    def probability_by_curve(
+        self, value: float, given: Moments, without: Moments, inflation: float, freedom: int
+    ) -> float:
+        """Return the probability of a final value below a value under the curve's own evidence; 1 without any."""
+        if (known := _likelihood(given, without)) is None:
+            return 1.0
+        t = float(self.fit.scale.transform(np.array([value]))[0])
+        return float(stdtr(freedom, (t - known[0]) / (inflation * known[1])))
 
     def _in_units(self, t: float, sd: float) -> tuple[float, float]:
-        low, centre, high = self.fit.scale.invert(np.clip([t - sd, t, t + sd], -WORST, WORST + sd))
+        t = min(max(t, -WORST), WORST)
+        sd = min(sd, 10 * WORST)
+        low, centre, high = self.fit.scale.invert(np.array([t - sd, t, t + sd]))
         return float(centre), float(high - low) / 2
+
+
+def _mean_and_sd(moments: Moments) -> tuple[float, float]:
+    mean, variance = moments.mixture()
+    return mean, math.sqrt(variance)
+
+
+def _likelihood(given: Moments, without: Moments) -> tuple[float, float] | None:
+    """Return the transformed final value that a curve says and its standard deviation; None if nearly nothing."""
+    m, v = given.mixture()
+    m_0, v_0 = without.mixture()
+    if v > LEAST_REDUCTION * v_0:
+        return None
+    precision = 1 / v - 1 / v_0
+    return (m / v - m_0 / v_0) / precision, float(precision**-0.5)

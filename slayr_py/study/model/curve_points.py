@@ -170,6 +170,16 @@ class EncodedTrials:
         return self.configs.get(curve.number)
 
 
+class Rows(NamedTuple):
+    """Size of a model of curves."""
+
+    points: int
+    """Most points of all trials, at least two of each trial."""
+
+    trials: int
+    """Most trials: the latest."""
+
+
 class PointsOfCurves(NamedTuple):
     """Points of the curves of a study."""
 
@@ -199,8 +209,9 @@ class PointsOfCurves(NamedTuple):
         u = np.log1p(steps[kept]) / math.log1p(self.last)
         return self.trials.space.points(config, u, self.sign * values[kept], curve.number)
 
-    def of_all(self, curves: Sequence[Curve], most: int) -> Points:
-        """Return at most ``most`` points of trials that can be modelled; of many trials, those of the latest."""
-        each = min(max(most // len(curves), 2), MOST_POINTS)
-        points = [self.of(curve, each) for curve in curves[-(most // each) :]]
+    def of_all(self, curves: Sequence[Curve], rows: Rows) -> Points:
+        """Return points of the latest trials that can be modelled."""
+        latest = curves[-rows.trials :]
+        each = min(max(rows.points // len(latest), 2), MOST_POINTS)
+        points = [self.of(curve, each) for curve in latest]
         return Points.together([part for part in points if part is not None])

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
-from optuna.trial import FrozenTrial
 
-from slayr_py.inference import FitOptions, GaussianProcess, Posterior, Priors, as_stan_seed
+from slayr_py.inference import FitOptions, GaussianProcess, Priors
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder, FloatArray
-from slayr_py.study.model.fit_cache import FitCache
-from slayr_py.study.storage.fit_records import last_warm_start, store_fit
+from slayr_py.study.model.output_fits import OutputFit, OutputFits
 from slayr_py.study.storage.trials import Results, constraint_results, outcomes
 
 Failures = Literal["learn", "ignore"]
@@ -28,29 +25,6 @@ SUCCESS = "success"
 _CONSTRAINT = "constraint "
 
 _SCALED_BY = 10  # trials that scale the values of a constraint: about an initial design
-
-
-class FeasibilityFit(NamedTuple):
-    """A fitted model of feasibility for a suggestion."""
-
-    name: str
-    """`SUCCESS`, or "constraint" and the name of a constraint."""
-
-    posterior: Posterior
-    numbers: list[int]
-    """Numbers of the trials that it was fitted to."""
-
-    def store(self, study: Study, trial: FrozenTrial, warm_starts: bool) -> None:
-        """Store the fit in the trial whose suggestion uses it."""
-        store_fit(study, trial, self.posterior, self.numbers, warm_starts, self.name)
-
-    def record(self) -> dict[str, Any]:
-        """Return the entry of the suggestion record."""
-        return {
-            "method": self.posterior.record["arguments"]["method"],
-            "observations": len(self.numbers),
-            "diagnostics": self.posterior.check().asdict(),
-        }
 
 
 @dataclass(frozen=True)
@@ -65,19 +39,15 @@ class FeasibilityModels:
     priors : mapping
         Priors of the models of constraints, whose values are observed with the noise of the objective.
     failures : {"learn", "ignore"}
-    fits : FitCache
     """
 
     encoder: Encoder
     kernel: Kernel
     priors: Priors
     failures: Failures
-    fits: FitCache
 
-    def fit_all(
-        self, study: Study, number: int, options: FitOptions, seed: int, warm_starts: bool
-    ) -> list[FeasibilityFit]:
-        """Fit the models of feasibility for trial ``number``.
+    def fit_all(self, fits: OutputFits, options: FitOptions) -> list[OutputFit]:
+        """Fit the models of feasibility.
 
         Failures are modelled once the study has a success and a failure.
 
@@ -86,16 +56,7 @@ class FeasibilityModels:
         InferenceError
             If Stan fails.
         """
-        fits = []
-        for name, gp, results in self._models(study):
-            # The stream depends on the data instead of the trial, so that equal data give equal fits.
-            stream = np.random.SeedSequence([seed, zlib.crc32(name.encode()), max(results.numbers) + 1])
-            start = last_warm_start(study, number, gp, options.chains, results.numbers, name) if warm_starts else None
-            stan_seed = as_stan_seed(stream)
-            key = (study.study_name, name, tuple(results.numbers), results.values.tobytes(), stan_seed, options)
-            posterior = self.fits.get(key, _fit(gp, results, seed=stan_seed, start=start, options=options))
-            fits.append(FeasibilityFit(name, posterior, results.numbers))
-        return fits
+        return [fits.fit(name, gp, results, options) for name, gp, results in self._models(fits.study)]
 
     def _models(self, study: Study) -> Iterator[tuple[str, GaussianProcess, Results]]:
         if self.failures == "learn":
@@ -137,7 +98,3 @@ def compress(values: FloatArray) -> FloatArray:
     """
     scale = float(np.median(np.abs(values[:_SCALED_BY])))
     return np.arcsinh(values / (scale if scale > 0 else 1.0))
-
-
-def _fit(gp: GaussianProcess, results: Results, **arguments: Any) -> Callable[[], Posterior]:
-    return lambda: gp.fit(results.configs, results.values, **arguments)

@@ -17,15 +17,15 @@ from slayr_py.errors import InferenceError
 from slayr_py.inference import as_stan_seed
 from slayr_py.space import Encoder
 from slayr_py.study.model.curve_model import ConditionedCurves, CurveFit
-from slayr_py.study.model.curve_points import EncodedTrials, NoForecast, PointsOfCurves
+from slayr_py.study.model.curve_points import EncodedTrials, NoForecast, PointsOfCurves, Rows
 from slayr_py.study.storage.curves import Curve, curve_of
 from slayr_py.study.storage.trials import is_feasible
 
-MOST_FITTED = 192
-"""Most points in a fit of the hyperparameters."""
+FITTED = Rows(160, 80)
+"""Points of finished trials in a fit of the hyperparameters."""
 
-MOST_CONDITIONED = 512
-"""Most points of finished trials in a prediction; with more than 256 trials, those of the latest."""
+CONDITIONED = Rows(224, 256)
+"""Points of finished trials in a prediction: four of each of 50 complete trials, two of each of more than 112."""
 
 MOST_RATIO = 2.0
 """Largest ratio of the last steps of complete trials whose steps count as the same unit."""
@@ -53,8 +53,11 @@ class Forecast(NamedTuple):
     inflation: float
     """Factor on the standard deviations: the root mean square of `ConditionedCurves.errors`, if it is above 1."""
 
-    evidence: tuple[float, float] | None
-    """What the curve says about the final value: a value and its standard deviation, see `ConditionedCurves`."""
+    by_curve: float
+    """The same probability under the evidence of the trial's own curve alone; 1 if it says nearly nothing."""
+
+    evidence: tuple[float, float]
+    """What is known of the final value: a value and its standard deviation, see `ConditionedCurves.evidence`."""
 
 
 @dataclass
@@ -110,7 +113,8 @@ class Forecasts:
             if len(errors) < self.complete:
                 raise NoForecast(f"{len(errors)} of {self.complete} complete trials have a value up to this step")
             inflation = max(1.0, float(np.sqrt(np.mean(np.square(errors)))))
-            evidence = conditioned.evidence(given, conditioned.final(config, known), inflation)
+            without = conditioned.final(config, known)
+            evidence = conditioned.evidence(given, without, inflation)
             assert own.last_step is not None
             median, sd = conditioned.predicted(given, inflation)
             return Forecast(
@@ -120,7 +124,8 @@ class Forecasts:
                 sd,
                 sign * best,
                 inflation,
-                None if evidence is None else (sign * evidence[0], evidence[1]),
+                conditioned.probability_by_curve(best, given, without, inflation, len(errors)),
+                (sign * evidence[0], evidence[1]),
             )
 
     def _curve(self, trial: FrozenTrial) -> Curve:
@@ -162,7 +167,7 @@ class Forecasts:
         key = (id(points.trials), points.last, tuple(curve.number for curve in used))
         if self._conditioned is None or self._conditioned[0] != key:
             fit = self._fit_to(points, used)
-            self._conditioned = key, fit.condition(points.of_all(used, MOST_CONDITIONED))
+            self._conditioned = key, fit.condition(points.of_all(used, CONDITIONED))
         return self._conditioned[1]
 
     def _fit_to(self, points: PointsOfCurves, used: Sequence[Curve]) -> CurveFit:
@@ -178,7 +183,7 @@ class Forecasts:
             seed = as_stan_seed(np.random.SeedSequence([self.seed, count]))
             finals = np.array([points.sign * curve.final for curve in first if curve.final is not None])
             try:
-                fit = CurveFit.to(points.trials.space, points.of_all(first, MOST_FITTED), finals, seed)
+                fit = CurveFit.to(points.trials.space, points.of_all(first, FITTED), finals, seed)
             except InferenceError as error:
                 raise NoForecast(str(error), "fit") from error
             self._fit = key, fit

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from optuna import Study
-from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition import FrontTask, non_dominated
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.study.storage.objectives import default_reference, given_reference, goals_of
 from slayr_py.study.storage.trials import Observations
+from slayr_py.threads import one_thread
 
 _MOVED = 256  # random configurations, if none near the observed ones satisfies the constraints on inputs
 
@@ -124,5 +124,5 @@ def _means(posterior: Posterior, configs: Encoded) -> FloatArray:
     Struct. Multidiscip. Optim. 48).
     """
     # One thread, as in the search that follows, so that the last bits do not depend on the machine.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         return posterior.predict(configs).centre_and_spread()[0]

@@ -215,8 +215,8 @@ class LoopFits:
     def _fit_and_audit(self, gp: GaussianProcess, attempt: Attempt, due: bool) -> Posterior:
         """Fit the model; if an audit is due and the fit did not start cold, replace it by one from a cold start.
 
-        The chains of an audit start cold, so that they can find a mode that no draw has visited. If they disagree,
-        importance sampling from the draws of all chains weights the modes.
+        An audit starts at the prior, by importance sampling in steps or by chains, so that it can find a mode that no
+        draw has visited. If chains disagree, importance sampling from the draws of all of them weights the modes.
         """
         observed = self.observed
 
@@ -236,8 +236,7 @@ class LoopFits:
         start = record["arguments"].get("start")
         if not due or start not in _AUDITED:
             return posterior
-        cold = Attempt(attempt.options.updated(method="nuts"), attempt.seed)
-        audit = Outcome.of(cold, lambda _: fit(None))
+        audit = Outcome.of(replace(attempt, start=None), lambda cold: fit(cold.start))
         if audit.fitted is None or not audit.ok:
             failed = replace(audit, why=tuple(f"audit: {reason(why)}" for why in audit.why))
             record["abandoned"] = [*record["abandoned"], failed.entry(f"back to {_AUDITED[start]}")]
@@ -245,7 +244,7 @@ class LoopFits:
         worst, name = largest_difference(posterior, audit.fitted)
         why = f"audit: {name} differs by {worst:.2f} posterior standard deviations"
         audited = Outcome(Attempt.recorded(record), posterior, (why,), record["seconds"])
-        entry = audited.entry(cold.after(audited.attempt))
+        entry = audited.entry(Attempt.recorded(audit.fitted.record).after(audited.attempt))
         audit.fitted.record["abandoned"] = [*record["abandoned"], entry, *audit.fitted.record["abandoned"]]
         return audit.fitted
 

@@ -20,6 +20,7 @@ from slayr_py.search import KernelSearch
 from slayr_py.space import Within
 from slayr_py.study.model.feasibility import Failures
 from slayr_py.study.model.session import Phase
+from slayr_py.study.storage.costs import check_cost_name
 from slayr_py.study.storage.objectives import given_reference, goals_of, has_several
 
 LOOP_OPTIONS = FitOptions(method="carried", warmup=300, draws=50, ess=50, retries=1, pointwise=False)
@@ -108,6 +109,7 @@ class SamplerKeywords(FitKeywords, total=False):
     within: Within | None
     reference_point: Mapping[str, float] | Sequence[float] | None
     tolerance: float | None
+    cost: str | None
     on_progress: Callable[[Phase], None] | None
 
 
@@ -135,6 +137,7 @@ class SamplerOptions:
     within: Within | None = None
     reference_point: Mapping[str, float] | Sequence[float] | None = None
     tolerance: float | None = None
+    cost: str | None = None
     on_progress: Callable[[Phase], None] | None = None
     fit: FitOptions = LOOP_OPTIONS
 
@@ -147,15 +150,22 @@ class SamplerOptions:
             object.__setattr__(self, "n_initial", size)
         if self.tolerance is not None:
             object.__setattr__(self, "tolerance", check_number("tolerance", self.tolerance))
-            if self.criterion.gain(0.0) is None:
-                raise DataError(
-                    f"acquisition {self.criterion.name!r} is not supported with tolerance=, which is compared with the "
-                    "expected improvement; use acquisition='ei', or leave tolerance= out"
-                )
+            self._check_improvement("tolerance", "which is compared with the expected improvement")
+        if self.cost is not None:
+            check_cost_name(self.cost)
+            self._check_improvement("cost", "which divides the expected improvement")
         check_flag("warm_starts", self.warm_starts)
         check_flag("noisy", self.noisy)
         _check_choice("warp", self.warp, get_args(Warp))
         _check_choice("failures", self.failures, get_args(Failures))
+
+    def _check_improvement(self, option: str, why: str) -> None:
+        """Raise `DataError` unless the acquisition determines an expected improvement."""
+        if self.criterion.gain(0.0) is None:
+            raise DataError(
+                f"acquisition {self.criterion.name!r} is not supported with {option}=, {why}; use acquisition='ei', or "
+                f"leave {option}= out"
+            )
 
     @classmethod
     def of(cls, **keywords: Unpack[SamplerKeywords]) -> SamplerOptions:

@@ -80,7 +80,7 @@ class Proposal(AbstractContextManager["Proposal"]):
         """Fit ``gp`` and the models of feasibility, each until its diagnostics pass; see `Proposer.fit`."""
         with _timed(self._seconds, "fit"):
             fitted = self.proposer.fit(gp, self.study, self.trial.number, self.observed, seed)
-            for fit in fitted.feasibility:
+            for fit in fitted.outputs:
                 fit.store(self.study, self.trial, self.proposer.options.warm_starts)
         return fitted
 
@@ -115,6 +115,7 @@ class Proposal(AbstractContextManager["Proposal"]):
             "feasibility": [fit.posterior for fit in fitted.feasibility],
             "least_feasible": self._least_feasible(),
             "fixed": self.fixed,
+            "cost": None if fitted.cost is None else fitted.cost.posterior,
         }
         with _timed(self._seconds, "acquisition"):
             if isinstance(self._improved, Front):
@@ -159,7 +160,8 @@ class Proposal(AbstractContextManager["Proposal"]):
 
     def record(self, fitted: Fitted, suggestion: Suggestion) -> dict[str, Any]:
         """Return the suggestion record of the trial: see `slayr_py.study.storage.attributes`."""
-        criterion = self.proposer.options.criterion
+        options = self.proposer.options
+        criterion = options.criterion
         error = suggestion.error if np.isfinite(suggestion.error) else None
         record: dict[str, Any] = {
             "phase": "model",
@@ -189,6 +191,8 @@ class Proposal(AbstractContextManager["Proposal"]):
         if fitted.feasibility:
             record["feasible"] = suggestion.feasible
             record["conditions"] = {fit.name: fit.record() for fit in fitted.feasibility}
+        if fitted.cost is not None:
+            record["cost"] = {"name": options.cost, "expected": suggestion.cost, **fitted.cost.record()}
         return record
 
     def _least_feasible(self) -> float:

@@ -13,10 +13,12 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.inference import METHODS, Diagnostics, FitOptions, GaussianProcess, Posterior, worst_of
 from slayr_py.kernels import NOISE
-from slayr_py.study.model.feasibility import FeasibilityFit, FeasibilityModels
+from slayr_py.study.model.costs import CostModel
+from slayr_py.study.model.feasibility import FeasibilityModels
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.loop_fits import KernelFit, LoopFits
 from slayr_py.study.model.options import LARGEST_NOISE, NOISELESS, SamplerOptions
+from slayr_py.study.model.output_fits import OutputFit, OutputFits
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.storage.fit_records import store_fit, store_fits_of_objectives
 from slayr_py.study.storage.objectives import Goal, goals_of
@@ -52,8 +54,16 @@ class Fitted(NamedTuple):
 
     objectives: tuple[ObjectiveFit, ...]
 
-    feasibility: list[FeasibilityFit]
+    feasibility: list[OutputFit]
     """Models of failures and constraints."""
+
+    cost: OutputFit | None = None
+    """Model of the logarithm of the cost."""
+
+    @property
+    def outputs(self) -> list[OutputFit]:
+        """Return the models of further outputs."""
+        return self.feasibility if self.cost is None else [*self.feasibility, self.cost]
 
     @property
     def posterior(self) -> Posterior:
@@ -88,12 +98,14 @@ class Proposer:
     options : SamplerOptions
     feasibility : FeasibilityModels
         Fits the models of failures and constraints.
+    cost : CostModel, optional
     fits : FitCache
     session : Session
     """
 
     options: SamplerOptions
     feasibility: FeasibilityModels
+    cost: CostModel | None
     fits: FitCache
     session: Session
 
@@ -105,7 +117,7 @@ class Proposer:
         observed: Sequence[Observations],
         seed: int,
     ) -> Fitted:
-        """Fit ``gp`` to each objective, and the models of feasibility, for trial ``number``.
+        """Fit ``gp`` to each objective, and the models of feasibility and of the cost, for trial ``number``.
 
         The seed of the study, ``seed``, and the last fitted trial determine the random numbers of a fit. Suggestions
         from the same trials therefore share one fit, also after the study has been resumed.
@@ -125,10 +137,12 @@ class Proposer:
                 "",
             )
         self.session.report(Phase("fitting", number))
-        feasibility = self.feasibility.fit_all(study, number, options, seed, self.options.warm_starts)
+        outputs = OutputFits(self.fits, study, number, seed, self.options.warm_starts)
+        feasibility = self.feasibility.fit_all(outputs, options)
+        cost = None if self.cost is None else self.cost.fit(outputs, options)
         pairs = zip(goals_of(study), observed, strict=True)
         fits = tuple(self._fit(gp, study, number, goal, values, options, seed) for goal, values in pairs)
-        return Fitted(fits, feasibility)
+        return Fitted(fits, feasibility, cost)
 
     def _fit(
         self,

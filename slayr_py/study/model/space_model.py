@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.errors import DataError, SpaceError
 from slayr_py.inference import Posterior, as_stan_seed
 from slayr_py.space import Encoder, Fixed
+from slayr_py.study.model.costs import CostModel
 from slayr_py.study.model.design import Design
 from slayr_py.study.model.feasibility import FeasibilityModels
 from slayr_py.study.model.fit_cache import FitCache
@@ -23,6 +24,7 @@ from slayr_py.study.model.proposer import Proposer
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.model.surrogate import Surrogate, surrogate_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, has_history
+from slayr_py.study.storage.costs import check_cost_name
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.trials import observations
 
@@ -54,7 +56,7 @@ class SpaceModel:
     SpaceError
         For an initial configuration that does not belong to the space, or an illegal fixed value.
     DataError
-        For an unknown kernel, or one that does not fit the space.
+        For an unknown kernel, or one that does not fit the space, or a cost with the name of a parameter.
     """
 
     def __init__(self, encoder: Encoder, options: SamplerOptions, session: Session) -> None:
@@ -76,11 +78,12 @@ class SpaceModel:
         self._size = size
         self.design = Design(encoder, size, self.fixed, given, options.noisy)
         self.surrogate: Surrogate = surrogate_of(encoder, options, size, session)
-        fits = FitCache()
-        feasibility = FeasibilityModels(
-            encoder, self.surrogate.first_kernel, options.constraint_priors, options.failures, fits
-        )
-        self.proposer = Proposer(options, feasibility, fits, session)
+        if options.cost is not None:
+            check_cost_name(options.cost, encoder.space)
+        kernel = self.surrogate.first_kernel
+        feasibility = FeasibilityModels(encoder, kernel, options.constraint_priors, options.failures)
+        cost = None if options.cost is None else CostModel(encoder, kernel, options.cost, session)
+        self.proposer = Proposer(options, feasibility, cost, FitCache(), session)
         self._prepared = False
 
     @cached_property

@@ -13,6 +13,7 @@ from optuna import Study
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
+from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
 from slayr_py.study.results.front import Reference, hypervolume_curve, reference_of
 from slayr_py.study.results.tables import (
@@ -23,7 +24,8 @@ from slayr_py.study.results.tables import (
     front_trials,
 )
 from slayr_py.study.storage.attributes import suggestion_record
-from slayr_py.study.storage.objectives import Goal, given_reference, goals_of, has_several
+from slayr_py.study.storage.costs import cost_name, costs_of_trials, cumulative
+from slayr_py.study.storage.objectives import Goal, check_one_objective, given_reference, goals_of, has_several
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -114,6 +116,41 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
     if axes.get_legend_handles_labels()[0]:
         # Above the axes: values may be anywhere in them.
         axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    return figure
+
+
+def cost_figure(study: Study) -> Figure:
+    """Draw the best value against the cost that was spent until then.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        With one objective and a cost.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Drawn without pyplot, as `convergence_figure`.
+
+    Raises
+    ------
+    DataError
+        If no trial has a cost, or the study has several objectives.
+    """
+    check_one_objective(study, "the best value against the cost has one: use hypervolume_figure")
+    name = cost_name(study)
+    costs = {} if name is None else costs_of_trials(study, name)
+    comparable = [trial for trial in comparable_trials(study) if trial.number in costs]
+    if np.isnan([*costs.values()]).all():
+        raise DataError(f"no trial of study {study.study_name!r} has a cost: use cost=")
+    figure, axes = figure_and_axes(4.0)
+    paid = cumulative(costs, [trial.number for trial in comparable])
+    running = np.maximum if study.direction == StudyDirection.MAXIMIZE else np.minimum
+    value = np.array([trial.value for trial in comparable], dtype=np.float64)
+    axes.plot(paid, value, "o", color="#4c72b0", markersize=4, alpha=0.7)
+    axes.step(paid, running.accumulate(value), where="post", color="#c44e52", lw=1.8)
+    axes.set_xlabel(f"sum of the cost ({name})")
+    axes.set_ylabel("objective, and the best so far")
     return figure
 
 

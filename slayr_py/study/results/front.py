@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
-from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition import draw_fronts, hypervolume, non_dominated
 from slayr_py.arguments import check_integer, check_number
@@ -21,6 +20,7 @@ from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.objectives import default_reference, given_reference, goals_of, has_several
 from slayr_py.study.storage.trials import observations, observations_of_all
+from slayr_py.threads import one_thread
 
 Reference = Mapping[str, float] | Sequence[float]
 """A reference point: one value for each objective, in their order or by name, in the user's units."""
@@ -163,7 +163,7 @@ def front_band(
     task = front_task(study, observed, posteriors, feasibility, fixed, noisy, reference)
     if task is None:
         raise DataError(f"study {study.study_name!r} has no feasible trial with finite values")
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         fronts = draw_fronts(task, np.random.default_rng(check_integer("seed", seed, minimum=0))).fronts
     signs = np.array([goal.sign for goal in goals])
     limit = signs * task.reference

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from optuna import Study
-from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition import Optima, sample_optima
 from slayr_py.arguments import check_number
@@ -21,6 +20,7 @@ from slayr_py.study.results.refits import feasibility_of, fitted_numbers
 from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.objectives import check_one_objective
 from slayr_py.study.storage.trials import observations
+from slayr_py.threads import one_thread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,7 +82,7 @@ def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, li
         raise DataError(f"study {study.study_name!r} has no feasible trial to compare with the optimum")
     numbers = fitted_numbers(study)
     models = list(feasibility_of(study, numbers[-1]).values()) if numbers else []
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         optima = sample_optima(posterior, evaluated[rows], np.random.default_rng(seed), models, fixed)
     if not len(optima.values):
         raise DataError(f"no function drawn from the models of study {study.study_name!r} has a feasible configuration")

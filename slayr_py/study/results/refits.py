@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from optuna import Study
@@ -21,11 +22,13 @@ from slayr_py.inference import (
     recorded_model,
     replay as replay_record,
 )
+from slayr_py.study.model.costs import fit_name
 from slayr_py.study.model.feasibility import feasibility_results
 from slayr_py.study.storage.attributes import FIT_KEY, study_record, suggestion_record
+from slayr_py.study.storage.costs import log_costs
 from slayr_py.study.storage.fit_records import keys, with_stored_once
 from slayr_py.study.storage.objectives import goal_of, goals_of
-from slayr_py.study.storage.trials import from_ranges, observations, to_ranges
+from slayr_py.study.storage.trials import Results, from_ranges, observations, to_ranges
 
 
 class RecordedFit(NamedTuple):
@@ -162,19 +165,44 @@ def feasibility_of(study: Study, number: int, progress: Callable[[str], None] | 
     DataError, StorageError, ToolchainError, InferenceError
         As in :func:`posterior_of`.
     """
-    trial = _trial(study, number)
-    names = suggestion_record(trial).get("conditions")
-    posteriors = {}
-    for name in names if isinstance(names, Mapping) else {}:
-        with _report_damage(study, number):
-            fit_key, start_key = keys(name)
-            record = _complete(study, trial.user_attrs[fit_key], start_key)
-            numbers = set(from_ranges(record.pop("trials")))
-            model = recorded_model(record)
-            results = feasibility_results(study, model.encoder.space, name, numbers)
-            observed = observe(model, results.configs, results.values, *_observation_options(record))
-        posteriors[name] = posterior_again(record, observed, progress)
-    return posteriors
+    names = suggestion_record(_trial(study, number)).get("conditions")
+    known = names if isinstance(names, Mapping) else {}
+    return {
+        name: _output_again(study, number, name, partial(feasibility_results, name=name), progress) for name in known
+    }
+
+
+def cost_model_of(study: Study, number: int, progress: Callable[[str], None] | None = None) -> Posterior | None:
+    """Repeat the fit of the logarithm of the cost behind a trial's suggestion; None if costs were not modelled.
+
+    Raises
+    ------
+    DataError, StorageError, ToolchainError, InferenceError
+        As in :func:`posterior_of`.
+    """
+    recorded = suggestion_record(_trial(study, number)).get("cost")
+    if not isinstance(recorded, Mapping):
+        return None
+    name = str(recorded["name"])
+    return _output_again(study, number, fit_name(name), partial(log_costs, name=name), progress)
+
+
+def _output_again(
+    study: Study,
+    number: int,
+    name: str,
+    read: Callable[..., Results],
+    progress: Callable[[str], None] | None,
+) -> Posterior:
+    """Repeat the fit of a further output, whose results are read from the trials with the recorded numbers."""
+    with _report_damage(study, number):
+        fit_key, start_key = keys(name)
+        record = _complete(study, _trial(study, number).user_attrs[fit_key], start_key)
+        numbers = set(from_ranges(record.pop("trials")))
+        model = recorded_model(record)
+        results = read(study, model.encoder.space, numbers=numbers)
+        observed = observe(model, results.configs, results.values, *_observation_options(record))
+    return posterior_again(record, observed, progress)
 
 
 def _complete(study: Study, reduced: Mapping[str, Any], start_key: str) -> dict[str, Any]:

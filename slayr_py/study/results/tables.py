@@ -17,6 +17,7 @@ from slayr_py.errors import DataError
 from slayr_py.inference import CHECKS
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import ERROR_KEY, REGRET_KEY, suggestion_record
+from slayr_py.study.storage.costs import cost_name, cost_of
 from slayr_py.study.storage.objectives import finite_values, goals_of, has_several
 from slayr_py.study.storage.search_records import stored_searches
 from slayr_py.study.storage.trials import is_feasible, known_error, trial_configuration
@@ -32,7 +33,7 @@ FIT_COLUMNS = {
     "observations": ("n", ""),
     **{name: (check.short, check.form) for name, check in CHECKS.items()},
     "start": ("start", ""),
-    "since_nuts": ("since_nuts", ""),
+    "since_cold": ("since_cold", ""),
     "attempts": ("attempts", ""),
     "ok": ("ok", ""),
     "feasible": ("feasible", ".2f"),
@@ -83,7 +84,8 @@ def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.Da
     """Tabulate a study's trials: number, value, y_sd if a trial has a known error, state, params_<name>.
 
     Several objectives have the columns values_<name> and y_sd_<name> each. If a trial has reported values, last_step
-    follows the state: `curve_table` has the decisions to prune trials.
+    follows the state: `curve_table` has the decisions to prune trials. The cost of a study with one is a column of its
+    name after the state.
 
     Parameters
     ----------
@@ -97,6 +99,8 @@ def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.Da
     values = value_columns(study)
     errors = _error_columns(study, trials)
     nothing = [None] * len(values)
+    cost = cost_name(study)
+    costs = [] if cost is None else [cost]
     steps = ["last_step"] if any(trial.intermediate_values for trial in trials) else []
     rows = [
         {
@@ -104,14 +108,27 @@ def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.Da
             **dict(zip(values, trial.values if trial.state == TrialState.COMPLETE else nothing, strict=True)),
             **{name: known[row] for name, known in errors.items()},
             "state": trial.state.name,
+            **{name: cost_of(trial, name) for name in costs},
             **{name: trial.last_step for name in steps},
             **{f"{PARAMETER}{name}": trial.params.get(name) for name in [*declared, *others]},
         }
         for row, trial in enumerate(trials)
     ]
-    columns = ["number", *values, *errors, "state", *steps, *(f"{PARAMETER}{name}" for name in [*declared, *others])]
+    columns = [
+        "number",
+        *values,
+        *errors,
+        "state",
+        *costs,
+        *steps,
+        *(f"{PARAMETER}{name}" for name in [*declared, *others]),
+    ]
     table = pd.DataFrame(rows, columns=columns)
-    numbers = {"number": "int64", **dict.fromkeys([*values, *errors], "float64"), **dict.fromkeys(steps, "Int64")}
+    numbers = {
+        "number": "int64",
+        **dict.fromkeys([*values, *errors, *costs], "float64"),
+        **dict.fromkeys(steps, "Int64"),
+    }
     return table.astype(numbers)
 
 
@@ -168,31 +185,31 @@ def suggestion_table(study: Study) -> pd.DataFrame:
     pandas.DataFrame
         number, phase, kernel, method, observations (number fitted); rhat_max, ess_bulk_min, ess_tail_min,
         divergences, max_treedepth_hits, ebfmi_min, loo_pareto_k_max (of leave-one-out), pareto_k (of importance ratios)
-        and ok, as in `Diagnostics`; start ("carried", or "warm" or "cold" chains), since_nuts (number of fits since the
-        last one by NUTS), attempts (number of fits), trusted (whether the suggestion comes from a fit that passed its
-        diagnostics; None if it needs no fit);
+        and ok, as in `Diagnostics`; start ("carried" or "warm" from an earlier fit, or "cold"), since_cold (number of
+        fits since the last cold start), attempts (number of fits), trusted (whether the suggestion comes from a fit
+        that passed its diagnostics; None if it needs no fit);
         predicted_mean, predicted_sd (in the objective's units; of several objectives each with "_" and a name),
         acquisition, feasible (probability of success and of no violated constraint; empty if neither is modelled),
         seconds_fit, seconds_acquisition, error.
     """
     rows = []
-    since_nuts = None
+    since_cold = None
     for trial in study.get_trials(deepcopy=False):
         record = suggestion_record(trial)
         phase = record.get("phase")
         parts = {name: entry(record, name) for name in ("fit", "diagnostics", "acquisition", "seconds")}
         fit = parts["fit"]
-        if record.get("method") == "nuts":
-            since_nuts = 0
-        elif record.get("method") and since_nuts is not None:
-            since_nuts += 1
+        if fit.get("start") == "cold":
+            since_cold = 0
+        elif record.get("method") and since_cold is not None:
+            since_cold += 1
         rows.append(
             {
                 "number": trial.number,
                 **{name: record.get(name) for name in ("phase", "kernel", "method", "observations")},
                 **{name: parts["diagnostics"].get(name) for name in (*CHECKS, "ok")},
                 "start": fit.get("start"),
-                "since_nuts": since_nuts if fit else None,
+                "since_cold": since_cold if fit else None,
                 "attempts": 1 + len(abandoned_attempts(record)) if fit else None,
                 "trusted": _all_ok(record) if phase in ("model", "random") else None,
                 **_predicted(study, record),

@@ -24,6 +24,7 @@ from slayr_py.study.run.objective import Values, as_value, split_values
 from slayr_py.study.run.pruning import check_pruner
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY, FAILURE_KEY
+from slayr_py.study.storage.costs import as_cost
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.objectives import DIRECTIONS, goals_of, parse_directions, set_names
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
@@ -92,7 +93,7 @@ def create_study(
     sampler = StanGPSampler(encoder, **options)
     check_pruner(pruner, len(wanted), sampler.options.warp)
     numbers = [str(number) for number in range(len(wanted))]
-    outcomes = Outcomes(tuple(names or numbers))
+    outcomes = Outcomes(tuple(names or numbers), sampler.options.cost)
     experiments = [] if history is None else read_history(history, encoder, outcomes)
     with translate_storage_errors():
         study = optuna.create_study(
@@ -109,7 +110,7 @@ def create_study(
             set_names(study, names)
         sampler.options.check_objectives(study)
         sampler.strategy.bind(study)
-        add_history(study, experiments, encoder)
+        add_history(study, experiments, encoder, sampler.options.cost)
     return study
 
 
@@ -215,6 +216,7 @@ def tell(
     state: TrialState | None = None,
     *,
     sd: float | Sequence[float] | None = None,
+    cost: float | None = None,
 ) -> FrozenTrial:
     """Finish a trial with its value or state, like `optuna.Study.tell`.
 
@@ -231,14 +233,19 @@ def tell(
     sd : float, optional
         Known standard deviation of the value's error, of several objectives one for each; stored as the user attribute
         ``y_sd``.
+    cost : float, optional
+        Cost of the trial, a positive number, stored as the user attribute with the name of the cost. The sampler has
+        the option ``cost``.
 
     Raises
     ------
     DataError
-        If the value is not a number. The trial stays open; call this function again with the right value.
+        If the value, an error or the cost is illegal, or there is a cost although the sampler has no ``cost``. The
+        trial stays open; call this function again with the right value.
     StorageError
         If the storage fails. The value is not stored; call this function again.
     """
+    price = None if cost is None else _told_cost(study, cost)
     told: list[float] | None = None
     goals = goals_of(study)
     if state is None or state == TrialState.COMPLETE:
@@ -253,6 +260,8 @@ def tell(
             known = [_told_error(error) for error in errors]
             number = trial if isinstance(trial, int) else trial.number
             set_trial_attribute(study, study.trials[number], ERROR_KEY, known[0] if len(goals) == 1 else known)
+        if price is not None:
+            set_trial_attribute(study, study.trials[trial if isinstance(trial, int) else trial.number], *price)
         return study.tell(trial, told, state)
 
 
@@ -260,6 +269,17 @@ def _told_error(sd: object) -> float:
     if isinstance(sd, bool) or not isinstance(sd, int | float | np.number) or not 0 <= sd < float("inf"):
         raise DataError(f"sd is {sd!r}; give the standard deviation of the value's error, a finite number >= 0")
     return float(sd)
+
+
+def _told_cost(study: Study, cost: object) -> tuple[str, float]:
+    """Return the name and the value of a cost."""
+    name = study.sampler.options.cost if isinstance(study.sampler, StanGPSampler) else None
+    if name is None:
+        raise DataError("the study's sampler has no cost: create the study with cost='euros', or another name")
+    known = as_cost(cost)
+    if known is None:
+        raise DataError(f"the cost {name!r} is {cost!r:.80}; give a finite number above 0")
+    return name, known
 
 
 def _told_value(value: object) -> float:

@@ -21,14 +21,16 @@ from slayr_py.study.run.constraints import Constraint
 from slayr_py.study.run.executors import InThisThread, executor_for, result_of
 from slayr_py.study.run.objective import Evaluation, Objective, evaluate, expected_of, takes_trial
 from slayr_py.study.run.progress import ProgressBar
+from slayr_py.study.run.spending import Stopwatch, may_spend
 from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, VALUE_KEY
+from slayr_py.study.storage.costs import SECONDS, cost_of
 from slayr_py.study.storage.objectives import set_names
 from slayr_py.study.storage.opening import describe_storage_error
 from slayr_py.study.storage.optuna_private import id_of_trial, is_stopped, storage_of
 from slayr_py.study.storage.retrying import is_storage_error, retries_of
 from slayr_py.study.storage.suggesting import suggest_all
-from slayr_py.study.storage.workers import send_heartbeats, started_trials, worker_storage
+from slayr_py.study.storage.workers import send_heartbeats, worker_storage
 
 FAILURES_AT_THE_START = 3
 """Number of consecutive failures that stops the loop if no trial of the study has succeeded: they indicate an error in
@@ -49,11 +51,13 @@ class Settings(NamedTuple):
     executor: Executor | None = None
     timeout: float | None = None
     max_seconds: float | None = None
+    max_cost: float | None = None
 
 
 class _Running(NamedTuple):
     trial: Trial
     heartbeats: ExitStack
+    clock: Stopwatch
 
 
 class _Unsaved(NamedTuple):
@@ -86,7 +90,8 @@ class TrialEvaluations:
         self.space = space_of(study)
         declared = declared_space_of(study)
         self.encoder = None if declared is None else declared.encoder
-        self.expected = expected_of(study)
+        self.cost = None if declared is None else declared.options.cost
+        self.expected = expected_of(study)._replace(cost=self.cost)
         self.executor: Executor
         self.retries = retries_of(storage_of(study))
         self.end: float | None = None
@@ -141,23 +146,25 @@ class TrialEvaluations:
             return False
         if self.end is not None and time.monotonic() >= self.end:
             return False
-        return started_trials(self.study) < self.settings.budget
+        return may_spend(self.study, self.settings.budget, self.cost, self.settings.max_cost)
 
     def start(self, trial: Trial) -> None:
         """Suggest the parameters of a trial and evaluate them."""
         with ExitStack() as heartbeats:
             heartbeats.enter_context(send_heartbeats(trial))
-            future = self._submit(trial)
-            self.running[future] = _Running(trial, heartbeats.pop_all())
+            clock = Stopwatch()
+            future = self._submit(trial, clock)
+            future.add_done_callback(clock.stop)
+            self.running[future] = _Running(trial, heartbeats.pop_all(), clock)
 
     def finish(self) -> Iterator[FrozenTrial]:
         """Wait for an evaluation, store the outcomes of all that are done, and yield the finished trials."""
         done, _ = wait(self.running, return_when=FIRST_COMPLETED)
         for future in sorted(done, key=lambda future: self.running[future].trial.number):
-            trial, heartbeats = self.running.pop(future)
+            trial, heartbeats, clock = self.running.pop(future)
             try:
                 with heartbeats:
-                    finished = self._tell(trial, future)
+                    finished = self._tell(trial, future, clock.seconds)
             except KeyboardInterrupt as error:
                 self._abandon(trial, error)
                 raise
@@ -165,11 +172,11 @@ class TrialEvaluations:
                 self._count(finished)
                 yield finished
 
-    def _submit(self, trial: Trial) -> Future[Evaluation]:
+    def _submit(self, trial: Trial, clock: Stopwatch) -> Future[Evaluation]:
         """Start to evaluate a trial; a trial that a killed process has evaluated already has its value."""
-        if (value := trial.user_attrs.get(VALUE_KEY)) is not None:
+        if (value := trial.user_attrs.get(VALUE_KEY)) is not None:  # and its constraints and its cost
             values = tuple(map(float, value)) if isinstance(value, list) else (float(value),)
-            return InThisThread().submit(Evaluation, values, {})  # its constraints are stored, too
+            return InThisThread().submit(Evaluation, values, {})
         try:
             config = suggest_all(trial, self.space, self.encoder)
         except EnqueuedError as error:
@@ -183,21 +190,25 @@ class TrialEvaluations:
         self.bar.phase(Phase("evaluating", trial.number))
         trial.set_user_attr(EVALUATIONS_KEY, trial.user_attrs.get(EVALUATIONS_KEY, 0) + 1)
         given = self.settings
+        clock.start()
         second = (trial,) if takes_trial(given.objective) else ()
         return self.executor.submit(evaluate, given.objective, config, given.constraints, self.expected, *second)
 
-    def _tell(self, trial: Trial, future: Future[Evaluation]) -> FrozenTrial | None:
+    def _tell(self, trial: Trial, future: Future[Evaluation], seconds: float) -> FrozenTrial | None:
         """Store the outcome of an evaluation and return the finished trial, or None if another process has it now."""
         self.last_failure = None
+        measured = seconds if self.cost == SECONDS else None
         try:
             evaluation = result_of(future)
         except optuna.TrialPruned:
+            self._write_cost(trial, measured)
             return self.study.tell(trial, state=TrialState.PRUNED)
         except EnqueuedError as error:
             warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=4)
             return self._fail(trial, error)
         except ObjectiveError as error:
             self.last_failure = error
+            self._write_cost(trial, measured)
             return self._fail(trial, error)
         except Exception as error:  # of the executor: the objective may not have run
             self._abandon(trial, error)
@@ -207,11 +218,30 @@ class TrialEvaluations:
             ) from error
         if evaluation.failure is not None:
             self.last_failure = evaluation.failure
+            self._write_cost(trial, evaluation.cost)
             return self._fail(trial, evaluation.failure)
         self.unsaved[trial.number] = _Unsaved(trial, evaluation)
         finished = self.retries(lambda: self._store(trial, evaluation))
         del self.unsaved[trial.number]
+        if finished is not None:
+            self._check_cost(finished, evaluation.cost_error)
         return finished
+
+    def _check_cost(self, finished: FrozenTrial, wrong: ObjectiveError | None) -> None:
+        """Count a complete trial without a cost as a failure of the objective; its value is stored."""
+        if self.cost is None or cost_of(finished, self.cost) is not None:
+            return
+        self.last_failure = wrong or ObjectiveError(
+            f"the objective reported no cost {self.cost!r}: return it beside the value, as in "
+            f"return value, {{{self.cost!r}: cost}}"
+        )
+        warnings.warn(f"trial {finished.number} has its value, but {self.last_failure}", RuntimeWarning, stacklevel=5)
+
+    def _write_cost(self, trial: Trial, cost: float | None) -> None:
+        """Write the cost of a trial, unless the objective has written it."""
+        if self.cost is not None and cost is not None and self.cost not in trial.user_attrs:
+            with suppress(UpdateFinishedTrialError):  # by a process that has taken the trial over
+                trial.set_user_attr(self.cost, cost)
 
     def _store(self, trial: Trial, evaluation: Evaluation) -> FrozenTrial | None:
         """Store the value of a trial and finish it, unless another process has it now; may be repeated."""
@@ -244,10 +274,11 @@ class TrialEvaluations:
         return evaluation._replace(values=tuple(evaluation.values[evaluation.names.index(name)] for name in known))
 
     def _write(self, trial: Trial, evaluation: Evaluation) -> None:
-        """Write the value and the constraints of a trial, unless they are there."""
+        """Write the value, the constraints and the cost of a trial, unless they are there."""
         for name, excess in evaluation.constraints.items():
             if name not in trial.constraints:
                 trial.set_constraint(name, excess)
+        self._write_cost(trial, evaluation.cost)
         if VALUE_KEY not in trial.user_attrs:
             values = evaluation.values
             with suppress(UpdateFinishedTrialError):  # by a process that has taken the trial over

@@ -31,7 +31,7 @@ History = str | Path | pd.DataFrame | Sequence[tuple[Mapping[str, Any], float | 
 
 _VALUE = "value"
 _PREFIX = "params_"
-_IGNORED = ("number", "state", "datetime_start", "datetime_complete", "duration")
+_IGNORED = ("number", "state", "last_step", "datetime_start", "datetime_complete", "duration")
 _IGNORED_PREFIXES = ("user_attrs_", "system_attrs_", "Unnamed: ")  # of Optuna's table, and of an index in a CSV file
 _UNFINISHED = ("RUNNING", "WAITING")
 
@@ -54,6 +54,9 @@ class Experiment(NamedTuple):
     outside: str = ""
     """Constraint on inputs that the experiment violates, by more than rounding; empty without any."""
 
+    cost: float | None = None
+    """None if it is unknown."""
+
 
 class _Row(NamedTuple):
     name: str  # for error messages
@@ -61,13 +64,17 @@ class _Row(NamedTuple):
     values: Sequence[Any]
     y_sd: Sequence[Any] = ()
     pending: bool = False
+    cost: float | None = None
 
 
 class Outcomes(NamedTuple):
-    """The objectives of a study, whose values a history has."""
+    """The objectives of a study, whose values a history has, and the cost."""
 
     names: tuple[str, ...] = ("",)
     """Names of several objectives, or their numbers."""
+
+    cost: str | None = None
+    """Name of the cost, which may be a column."""
 
     @property
     def values(self) -> list[str]:
@@ -80,7 +87,9 @@ class Outcomes(NamedTuple):
         return [ERROR_KEY] if len(self.names) == 1 else [f"{ERROR_KEY}_{name}" for name in self.names]
 
     def column(self, name: str) -> str | None:
-        """Return the column of a value or of an error with this name, or None if it is neither."""
+        """Return the column of a value, an error or the cost with this name, or None if it is none of them."""
+        if self.cost is not None and name in (self.cost, f"user_attrs_{self.cost}"):
+            return self.cost
         if name in self.values or name in self.errors:
             return name
         if len(self.names) == 1:
@@ -105,7 +114,7 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VA
         infinite one raises a warning. Unfinished trials, and failed ones without parameters, are omitted. Several
         objectives have a column ``values_<name>`` each, which may be called by the name alone, and errors
         ``y_sd_<name>``; in a pair a sequence or a mapping of their names. The experiment failed if one of its values is
-        missing.
+        missing. A column with the name of the cost has costs; an empty cell is an unknown one.
     encoder : Encoder
     outcomes : Outcomes
         The objectives.
@@ -136,11 +145,12 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VA
     return [experiment for experiment in experiments if experiment.params or experiment.values is not None]
 
 
-def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encoder) -> None:
+def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encoder, cost: str | None = None) -> None:
     """Add past experiments to a study as finished trials, except those that it already has.
 
     An experiment with the parameters and value of a finished trial is that trial; repeated ones are counted. One
-    without a result yet is a running trial, which gets the result when the experiment has one.
+    without a result yet is a running trial, which gets the result when the experiment has one. ``cost`` is the name of
+    the cost.
     """
     if not experiments:
         return
@@ -150,7 +160,7 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
         trials = study.get_trials(deepcopy=False, states=finished)
         there = Counter(_key(trial.params, finite_values(trial)) for trial in trials)
         running = [t for t in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)) if is_history(t)]
-        for params, values, y_sd, is_pending, outside in experiments:
+        for params, values, y_sd, is_pending, outside, price in experiments:
             if not is_pending and there[_key(params, values)] > 0:
                 there[_key(params, values)] -= 1
                 continue
@@ -159,6 +169,8 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
                 known[ERROR_KEY] = y_sd[0] if len(y_sd) == 1 else list(y_sd)
             if outside:
                 known[OUTSIDE_KEY] = outside
+            if price is not None and cost is not None:
+                known[cost] = price
             ended = TrialState.FAIL if values is None else TrialState.COMPLETE
             started = next((trial for trial in running if trial.params == params), None)
             if started is not None:
@@ -201,8 +213,9 @@ def _rows_of_table(table: pd.DataFrame, encoder: Encoder, outcomes: Outcomes) ->
         if str(ignored.get("state")) not in _UNFINISHED:
             values = [read.pop(name) for name in outcomes.values]
             y_sd = [read.pop(name, None) for name in outcomes.errors]
+            cost = _cost(f"history row {label}", read.pop(outcomes.cost or "", None))
             given = {name.removeprefix(_PREFIX): read[name] for name in read}
-            yield _Row(f"history row {label}", given, values, y_sd, str(ignored.get("state")) == PENDING)
+            yield _Row(f"history row {label}", given, values, y_sd, str(ignored.get("state")) == PENDING, cost)
 
 
 def _target(column: str, columns: Sequence[str], encoder: Encoder, outcomes: Outcomes) -> str | None:
@@ -250,7 +263,7 @@ def _experiment(row: _Row, encoder: Encoder) -> Experiment:
         return Experiment({}, None)
     try:
         config = encoder.configuration(given)
-        return Experiment(to_params(config), complete, _errors(row), row.pending, _outside(encoder, config))
+        return Experiment(to_params(config), complete, _errors(row), row.pending, _outside(encoder, config), row.cost)
     except SpaceError as error:
         raise SpaceError(f"{row.name}: {error}") from None
 
@@ -282,6 +295,10 @@ def _errors(row: _Row) -> tuple[float, ...] | None:
     """Return the known errors; 0 for a value without one, None if there is none at all."""
     errors = [0.0 if _is_empty(error) else check_number(f"{row.name}: y_sd", error, least=0) for error in row.y_sd]
     return tuple(errors) if any(errors) else None
+
+
+def _cost(row: str, value: object) -> float | None:
+    return None if value is None or _is_empty(value) else check_number(f"{row}: the cost", value)
 
 
 def _without_empty(given: Mapping[str, Any], encoder: Encoder) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,13 @@ from slayr_py.study.run.executors import check_executor
 from slayr_py.study.run.history import History
 from slayr_py.study.run.objective import Objective, takes_trial
 from slayr_py.study.run.progress import ProgressBar
+from slayr_py.study.run.spending import may_spend
 from slayr_py.study.run.stopping import Regret
 from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import describe_kernel, is_history, model_difference, study_record
 from slayr_py.study.storage.objectives import has_several
 from slayr_py.study.storage.opening import open_storage, quiet_optuna, translate_storage_errors
-from slayr_py.study.storage.workers import active_run, started_trials
+from slayr_py.study.storage.workers import active_run
 
 
 def minimize(
@@ -51,6 +52,7 @@ def minimize(
     callbacks: Sequence[Callback] = (),
     timeout: float | None = None,
     max_seconds: float | None = None,
+    max_cost: float | None = None,
     constraints: Sequence[str] | None = None,
     max_consecutive_failures: int | None = None,
     n_parallel: int = 1,
@@ -67,7 +69,8 @@ def minimize(
     objective : callable
         Takes a configuration, a mapping of the active parameters by name, and returns a finite number, or a pair of it
         and a dict of further numbers by name, which are constrained. A trial fails if the objective raises an error or
-        returns NaN, an infinity or anything but a number; the study continues. If its second positional parameter has
+        returns NaN, an infinity or anything but a number; the study continues. A trial without the number of ``cost``
+        has its value, but counts as a failure in ``max_consecutive_failures``. If its second positional parameter has
         no default value or the name ``trial``, it also receives Optuna's trial, for ``trial.report(value, step)`` and
         ``trial.should_prune()``.
     space : ConfigurationSpace, Encoder or mapping
@@ -99,6 +102,10 @@ def minimize(
         Seconds for one evaluation, which then runs in a process of its own. A longer one is killed with the processes
         that it has started, and its trial fails. Defined in a notebook or by ``lambda``, an objective cannot be loaded
         in another process.
+    max_cost : float, optional
+        Budget of the sum of the costs of all trials, in the unit of ``cost``, beside the number of trials in
+        ``budget``: no trial starts after the sum has reached it. The last evaluations may therefore exceed it. A trial
+        without a cost, as one that raised an error, counts as 0.
     constraints : sequence of str, optional
         Bounds on the numbers that the objective returns by name: ``["memory <= 8", "accuracy >= 0.9"]``. By default
         each of them must be at most 0. The best configuration is the best one that violates none. Constraints on the
@@ -153,6 +160,9 @@ def minimize(
           ``within=["x1 + x2 + x3 == 1", "temperature * time <= 6000"]``.
         - ``reference_point``: the worst values of interest of several objectives.
         - ``tolerance``: the smallest useful improvement. Where less is expected, the search prefers other regions.
+        - ``cost``: "seconds", or the name of a positive number that the objective returns as it does constraints, as in
+          ``return loss, {"euros": 3.5}`` with ``cost="euros"``. The search then maximises the expected improvement per
+          unit of expected cost.
         - ``priors``, ``warp``: priors of hyperparameters, and the transformation of the targets.
         - ``warm_starts``: whether each fit starts from the last one.
         - ``on_progress``: a function that receives each `slayr_py.study.Phase` of the work.
@@ -197,6 +207,10 @@ def minimize(
         raise DataError(f"callbacks is {callbacks!r:.200}; give a list of functions, as in callbacks=[show]")
     if max_seconds is not None:
         max_seconds = check_number("max_seconds", max_seconds)
+    if max_cost is not None:
+        max_cost = check_number("max_cost", max_cost)
+        if options.get("cost") is None:
+            raise DataError("max_cost is the budget of a cost, but there is no cost=; add cost='seconds', or its name")
     check_executor(executor, max_seconds)
     _check_reports(objective, pruner, executor, max_seconds)
     bounds = None if constraints is None else parse_constraints(constraints)
@@ -206,7 +220,9 @@ def minimize(
     n_parallel = check_integer("n_parallel", n_parallel)
     if stop is not None and not isinstance(stop, Regret):
         raise DataError(f"stop must be a stopping rule such as sl.Regret(0.01), not {stop!r:.200}")
-    settings = Settings(objective, budget, bounds, max_consecutive_failures, n_parallel, executor, timeout, max_seconds)
+    settings = Settings(
+        objective, budget, bounds, max_consecutive_failures, n_parallel, executor, timeout, max_seconds, max_cost
+    )
 
     with quiet_optuna(), translate_storage_errors():
         study = create_study(
@@ -220,7 +236,7 @@ def minimize(
             **options,
         )
         result = Result(study, space_of(study))
-        if started_trials(study) < budget:
+        if may_spend(study, budget, options.get("cost"), max_cost):
             _run(result, settings, progress, callbacks, stop)
     return result
 
@@ -253,11 +269,13 @@ def _check_reports(
 ) -> None:
     """Raise `DataError` if the objective cannot report values that a pruner needs, or from another process."""
     if takes_trial(objective):
-        for name, given in (("executor", executor), ("max_seconds", max_seconds)):
+        in_processes = None if isinstance(executor, ThreadPoolExecutor) else executor
+        for name, given in (("executor", in_processes), ("max_seconds", max_seconds)):
             if given is not None:
                 raise DataError(
                     f"an objective that takes the trial is not supported with {name}=, because a trial cannot be sent "
-                    f"to another process; leave {name}= out and use n_parallel="
+                    f"to another process; leave {name}= out and use n_parallel= for threads, or call minimize in each "
+                    "process with the same storage= and study_name="
                 )
     elif pruner is not None:
         raise DataError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import time
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from optuna import Study, Trial
 
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.study.run.constraints import Constraint, constraint_values
+from slayr_py.study.storage.costs import SECONDS, as_cost
 from slayr_py.study.storage.objectives import set_names
 
 Values = Sequence[float] | Mapping[str, float]
@@ -21,8 +23,11 @@ Values = Sequence[float] | Mapping[str, float]
 
 Objective = Callable[..., float | Values | tuple[float | Values, Mapping[str, float]]]
 """A function that takes the active parameters by name and returns a finite number, or one for each of several
-objectives; or a pair of this and constraints by name. With a second positional parameter, see `takes_trial`, it also
-takes Optuna's trial."""
+objectives; or a pair of this and of constraints and a cost by name. With a second positional parameter, see
+`takes_trial`, it also takes Optuna's trial."""
+
+SHORTEST = 1e-9
+"""Smallest measured duration in seconds; the clock may show none."""
 
 _LONGEST = 2000  # characters of an error message stored with a trial
 _LONGEST_VALUE = 200
@@ -34,6 +39,9 @@ class Expected(NamedTuple):
     n: int = 1
     names: tuple[str, ...] | None = None
     """Names of several objectives, if they are known."""
+
+    cost: str | None = None
+    """Name of the cost of an evaluation, if costs count."""
 
 
 ONE_NUMBER = Expected()
@@ -48,7 +56,13 @@ class Evaluation(NamedTuple):
     """Names of several objectives that the objective has returned."""
 
     failure: ObjectiveError | None = None
-    """Why the constraints cannot be used although there is a value: the trial fails."""
+    """Why the trial fails: its constraints cannot be used although there is a value or, if costs count, any error."""
+
+    cost: float | None = None
+    """Cost of the evaluation; None if costs do not count, or it is unknown."""
+
+    cost_error: ObjectiveError | None = None
+    """Why the cost cannot be used."""
 
 
 def evaluate(
@@ -75,7 +89,8 @@ def evaluate(
     Returns
     -------
     Evaluation
-        Of finite numbers, or with the failure of the constraints.
+        Of finite numbers, or with the failure of the constraints. If costs count, an error of the objective is the
+        failure of an evaluation, which has a cost too.
 
     Raises
     ------
@@ -84,8 +99,29 @@ def evaluate(
     NotFiniteError
         If it returns NaN or an infinity.
     """
+    clock = time.perf_counter()
+    seconds = 0.0
+    reported: Mapping[Any, Any] = {}
     try:
-        answer = objective(dict(config)) if trial is None else objective(dict(config), trial)
+        try:
+            answer = _call(objective, config, trial)
+        finally:
+            seconds = time.perf_counter() - clock
+        if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], Mapping):
+            answer, reported = answer
+        values, names = as_values(answer, expected)
+    except ObjectiveError as error:
+        if expected.cost is None:
+            raise
+        evaluation = Evaluation((), {}, failure=error)
+    else:
+        evaluation = _with_constraints(values, names, reported, constraints, expected)
+    return evaluation if expected.cost is None else _with_cost(evaluation, expected.cost, reported, seconds)
+
+
+def _call(objective: Objective, config: Mapping[str, Any], trial: Trial | None) -> Any:
+    try:
+        return objective(dict(config)) if trial is None else objective(dict(config), trial)
     except (optuna.TrialPruned, ObjectiveError):
         raise
     except SystemExit as error:
@@ -95,16 +131,35 @@ def evaluate(
         ) from error
     except Exception as error:
         raise ObjectiveError(f"the objective raised {type(error).__name__}: {_text(error)}") from error
-    reported: Mapping[Any, Any] = {}
-    if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], Mapping):
-        answer, reported = answer
-    values, names = as_values(answer, expected)
+
+
+def _with_constraints(
+    values: tuple[float, ...],
+    names: tuple[str, ...] | None,
+    reported: Mapping[Any, Any],
+    constraints: tuple[Constraint, ...] | None,
+    expected: Expected,
+) -> Evaluation:
+    """Return the evaluation with the reported constraints; the cost is one only if it is named as a constraint."""
+    if not any(constraint.name == expected.cost for constraint in constraints or ()):
+        reported = {name: value for name, value in reported.items() if name != expected.cost}
     try:
         return Evaluation(values, constraint_values(reported, constraints), names)
     except ObjectiveError as error:
         shown = f"The value {values[0]!r} was" if expected.n == 1 else f"The values {values!r} were"
         kept = f"{error}. {shown} returned: correct the objective and give the study this experiment as "
         return Evaluation(values, {}, names, type(error)(kept + "history=, or enqueue it again"))
+
+
+def _with_cost(evaluation: Evaluation, name: str, reported: Mapping[Any, Any], seconds: float) -> Evaluation:
+    """Return the evaluation with the reported cost or, of the cost "seconds", the measured one."""
+    if name not in reported:
+        return evaluation._replace(cost=max(seconds, SHORTEST)) if name == SECONDS else evaluation
+    cost = as_cost(reported[name])
+    if cost is not None:
+        return evaluation._replace(cost=cost)
+    wrong = ObjectiveError(f"the cost {name!r} is {_show(reported[name])}, which is not a finite number above 0")
+    return evaluation._replace(cost_error=wrong)
 
 
 def takes_trial(objective: Callable[..., Any]) -> bool:
@@ -130,7 +185,7 @@ def as_values(answer: object, expected: Expected) -> tuple[tuple[float, ...], tu
     NotFiniteError
         If a number is NaN or infinite.
     """
-    count, names = expected
+    count, names, _ = expected
     if count == 1:
         return (as_value(answer),), None
     wanted = f"{count} numbers" if names is None else f"{count} numbers, of {', '.join(names)}"
@@ -160,7 +215,7 @@ def split_values(study: Study, value: object) -> list[object]:
     DataError
         If it is not a sequence of as many values, or a mapping of the names.
     """
-    count, names = expected_of(study)
+    count, names, _ = expected_of(study)
     if count == 1:
         return [value]
     if isinstance(value, Mapping) and len(value) == count and set(value) == set(names or value):

@@ -17,7 +17,7 @@ from slayr_py.errors import DataError
 from slayr_py.study.model.curve_points import NoForecast
 from slayr_py.study.model.forecasts import Forecast, Forecasts
 from slayr_py.study.sampler import declared_space_of
-from slayr_py.study.storage.attributes import study_record
+from slayr_py.study.storage.attributes import study_record, suggestion_record
 from slayr_py.study.storage.curves import PRUNE_KEY, prune_record
 from slayr_py.study.storage.objectives import check_one_objective
 from slayr_py.study.storage.optuna_private import set_trial_attribute, stored_trial
@@ -31,7 +31,8 @@ class Prune(BasePruner):
 
     A Gaussian process of configuration and step is fitted to the curves of all trials: complete, pruned and running
     ones. A trial is pruned when the probability that its final value will be better than the best value so far is
-    below ``probability``.
+    below ``probability``. A trial that a `StanGPSampler` has suggested with its model is pruned only when its own curve
+    says so too, or the probability is below the square of ``probability``.
 
     Parameters
     ----------
@@ -89,7 +90,8 @@ class Prune(BasePruner):
         """
         check_one_objective(study, "sl.Prune supports one: leave the pruner out")
         step = trial.last_step
-        record = prune_record(stored_trial(study, trial))  # Optuna passes the attributes of the start of the trial
+        stored = stored_trial(study, trial)
+        record = prune_record(stored)  # Optuna passes the attributes of the start of the trial
         decisions = record.get("decisions", [])
         if step is None or (decisions and 1 + step < _GROWTH * (1 + decisions[-1]["step"])):
             return False
@@ -100,10 +102,17 @@ class Prune(BasePruner):
                 self._memory.warn(f"trial {trial.number} is not pruned: {reason}", reason.kind)
                 set_trial_attribute(study, trial, PRUNE_KEY, {**record, "why": str(reason)})
             return False
-        is_pruned = forecast.probability < self.probability
+        is_suggested = suggestion_record(stored).get("phase") == "model"
+        is_pruned = self._stops(forecast, is_suggested)
         decided = {**_record(forecast, is_pruned, self.probability), "decisions": [*decisions, _entry(forecast)]}
         set_trial_attribute(study, trial, PRUNE_KEY, decided)
         return is_pruned
+
+    def _stops(self, forecast: Forecast, is_suggested: bool) -> bool:
+        """Return whether to stop a trial, from which the model that has suggested it has to learn."""
+        if forecast.probability >= self.probability or not is_suggested:
+            return forecast.probability < self.probability
+        return forecast.by_curve < self.probability or forecast.probability < self.probability**2
 
     def forecasts_of(self, study: Study) -> Forecasts:
         """Return the model of the curves of a study."""
@@ -132,8 +141,7 @@ def check_pruner(pruner: BasePruner | None, n_objectives: int, warp: str) -> Non
 
 
 def _record(forecast: Forecast, is_pruned: bool, threshold: float) -> dict[str, Any]:
-    evidence = None if forecast.evidence is None else list(forecast.evidence)
-    return {"pruned": is_pruned, "threshold": threshold, "evidence": evidence}
+    return {"pruned": is_pruned, "threshold": threshold, "evidence": list(forecast.evidence)}
 
 
 def _entry(forecast: Forecast) -> dict[str, Any]:

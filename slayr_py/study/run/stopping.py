@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from optuna import Study
 from optuna.trial import FrozenTrial
-from threadpoolctl import threadpool_limits
 
 from slayr_py.acquisition import draw_fronts, sample_regret
 from slayr_py.arguments import check_number
@@ -22,6 +21,7 @@ from slayr_py.study.model.proposer import Fitted
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import REGRET_KEY, suggestion_record
 from slayr_py.study.storage.trials import Observations
+from slayr_py.threads import one_thread
 
 _STREAM = 3  # of the random numbers of a study and a number of observations; 0 to 2 belong to suggestions
 
@@ -164,7 +164,7 @@ class Regret:
             observed, fitted = models
             stream = np.random.SeedSequence([declared.bind(study), max(observed[0].numbers), _STREAM])
             # One thread, so that the last bits do not depend on the machine.
-            with threadpool_limits(limits=1, user_api="blas"):
+            with one_thread():
                 sample = _sample_one if len(observed) == 1 else _sample_several
                 return sample(study, declared, observed, fitted, np.random.default_rng(stream))
 

@@ -25,6 +25,8 @@ note           reason why the configuration is not the maximum of the acquisitio
 feasible       probability that the evaluation succeeds and no constraint is violated        (if modelled)
 conditions     for the model of failures and of each constraint, by name: {"method", "observations",
                "diagnostics"}                                                                (if modelled)
+cost           {"name", "expected", "method", "observations", "diagnostics"}: expected cost of the evaluation, by which
+               the improvement was divided, and the fit of its model                         (if modelled)
 objectives     for each of several objectives {"name", "kernel", "method", "fit", "predicted", "diagnostics"}; the
                entries above then describe all fits, "predicted" is absent, and the acquisition has the
                "reference" point and the number of points of the "front" instead of "best"  (several only)

@@ -23,7 +23,7 @@ def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[s
     seed : int or None
         None takes the seed of the study; a new study draws one.
     options : dict
-        Further entries of the record: kernel, acquisition, n_initial and noisy.
+        Further entries of the record: kernel, acquisition, n_initial, noisy and cost.
 
     Returns
     -------

@@ -30,7 +30,7 @@ from slayr_py.study.storage.search_records import is_search_record
 FORMAT = 1
 """Format of a study's record in this version, and of a record without ``"format"``. Later formats are rejected."""
 
-_TABLES = ("config", "fit", "acquisition", "predicted", "diagnostics", "conditions", "stack", "seconds")
+_TABLES = ("config", "fit", "acquisition", "predicted", "diagnostics", "conditions", "cost", "stack", "seconds")
 
 
 def check_integrity(study: Study) -> None:

@@ -168,12 +168,13 @@ def given_reference(reference: Mapping[str, float] | Sequence[float], goals: Seq
 def default_reference(values: FloatArray, front: FloatArray) -> FloatArray:
     """Return the reference point (p,) of values (n, p) of minimised objectives, of which ``front`` is non-dominated.
 
-    It is a tenth of the front's range worse than the worst value of the front, in each objective, so that it does not
-    depend on where the unit has its zero, and the ends of the front can move. An objective in which the front has no
-    range takes the range of all values instead and, if that vanishes too, its absolute value or 1.
+    In each objective it is worse than the worst value of the front by the front's range or, if that is larger, by half
+    the distance between the 10% and the 90% quantile of all values. It does not depend on where the unit has its zero.
+    A point so far from the front finds its ends, and a front of a small range can grow. Without any such distance it
+    is the absolute value or 1.
     """
     worst = front.max(axis=0)
-    extent = np.ptp(front, axis=0)
-    extent = np.where(extent > 0, extent, np.ptp(values, axis=0))
+    spread = np.quantile(values, 0.9, axis=0) - np.quantile(values, 0.1, axis=0)
+    extent = np.maximum(np.ptp(front, axis=0), 0.5 * spread)
     extent = np.where(extent > 0, extent, np.where(worst != 0, np.abs(worst), 1.0))
-    return np.asarray(worst + 0.1 * extent)
+    return np.asarray(worst + extent)

@@ -163,14 +163,14 @@ def outcomes(study: Study, space: ConfigurationSpace) -> Results:
     results = []
     for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)):
         failed = finite_values(trial) is None
-        if failed and not _was_evaluated(trial):
+        if failed and not was_evaluated(trial):
             continue
         if (config := trial_configuration(trial, space)) is not None:
             results.append((trial.number, config, float(not failed)))
-    return _results(results)
+    return results_of(results)
 
 
-def _was_evaluated(trial: FrozenTrial) -> bool:
+def was_evaluated(trial: FrozenTrial) -> bool:
     """Return whether a failed trial failed at its configuration, as far as its attributes tell."""
     reason = trial.user_attrs.get(FAILURE_KEY)
     if reason is None or is_history(trial):
@@ -188,10 +188,11 @@ def constraint_results(study: Study, space: ConfigurationSpace) -> dict[str, Res
         for name, value in trial.constraints.items():
             if np.isfinite(value):
                 results.setdefault(name, []).append((trial.number, config, value))
-    return {name: _results(results[name]) for name in sorted(results)}
+    return {name: results_of(results[name]) for name in sorted(results)}
 
 
-def _results(results: Sequence[tuple[int, Configuration, float]]) -> Results:
+def results_of(results: Sequence[tuple[int, Configuration, float]]) -> Results:
+    """Return the results of trials given by number, configuration and value."""
     numbers = [number for number, _, _ in results]
     configs = [config for _, config, _ in results]
     return Results(numbers, configs, np.array([value for _, _, value in results], dtype=np.float64))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shutil
 
 import numpy as np
 import pytest
 import xarray as xr
+from testing_fits import recorded_fit
 
 import slayr_py as sl
 from slayr_py.inference.records import saved
@@ -22,6 +24,17 @@ FILES = {"netcdf": "posterior.nc", "zarr": "posterior.zarr"}
 @pytest.fixture(scope="module")
 def posterior(mixed_posterior):
     return mixed_posterior.with_prior(draws=30, chains=2, warmup=30)
+
+
+@pytest.fixture(scope="module")
+def in_zarr(posterior, tmp_path_factory):
+    return posterior.save(tmp_path_factory.mktemp("zarr") / "fit", format="zarr")
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Two posteriors of one draw, whose trees are written in a few milliseconds."""
+    return [recorded_fit("map", seed=seed) for seed in (1, 2)]
 
 
 @pytest.mark.parametrize("form", FILES)
@@ -42,24 +55,25 @@ def test_every_group_is_read_back_bit_for_bit(posterior, tmp_path, form):
 
 @pytest.mark.parametrize("older", FILES)
 @pytest.mark.parametrize("newer", FILES)
-def test_a_folder_has_the_posterior_saved_last(posterior, mixed_posterior, tmp_path, older, newer):
-    mixed_posterior.save(tmp_path, format=older)
-    posterior.save(tmp_path, format=newer)
+def test_a_folder_has_the_posterior_saved_last(small, tmp_path, older, newer):
+    small[0].save(tmp_path, format=older)
+    small[1].save(tmp_path, format=newer)
     assert {path.name for path in tmp_path.iterdir()} == {"data.json", "record.json", FILES[newer]}
-    assert sl.Posterior.load(tmp_path).idata.identical(posterior.idata)
+    found = sl.Posterior.load(tmp_path).idata
+    assert found.identical(small[1].idata) and not found.identical(small[0].idata)
 
 
 @pytest.mark.parametrize("form", FILES)
-def test_a_save_that_fails_leaves_the_older_posterior(posterior, mixed_posterior, tmp_path, monkeypatch, form):
-    mixed_posterior.save(tmp_path, format="zarr")
+def test_a_save_that_fails_leaves_the_older_posterior(small, tmp_path, monkeypatch, form):
+    small[0].save(tmp_path, format="zarr")
 
     def full(*_, **__):
         raise OSError("no space left")
 
     monkeypatch.setattr(xr.DataTree, f"to_{form}", full)
     with pytest.raises(sl.StorageError, match="no space left"):
-        posterior.save(tmp_path, format=form)
-    assert sl.Posterior.load(tmp_path).idata.identical(mixed_posterior.idata)
+        small[1].save(tmp_path, format=form)
+    assert sl.Posterior.load(tmp_path).idata.identical(small[0].idata)
     assert len(list(tmp_path.iterdir())) == 3
 
 
@@ -76,10 +90,9 @@ def test_an_unknown_format(posterior, tmp_path):
         posterior.save(tmp_path, format="zar")
 
 
-def test_without_zarr_the_error_names_the_extra(posterior, tmp_path, monkeypatch):
-    posterior.save(tmp_path, format="zarr")
+def test_without_zarr_the_error_names_the_extra(posterior, in_zarr, tmp_path, monkeypatch):
     monkeypatch.setattr(saved, "find_spec", lambda name: None)
-    for call in (lambda: posterior.save(tmp_path, format="zarr"), lambda: sl.Posterior.load(tmp_path)):
+    for call in (lambda: posterior.save(tmp_path, format="zarr"), lambda: sl.Posterior.load(in_zarr)):
         with pytest.raises(sl.StorageError, match=r"pip install 'slayr-py\[zarr\]'"):
             call()
 
@@ -139,8 +152,8 @@ def truncated(tree, trace):
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_arrays_other_than_plain_numbers_or_texts_are_rejected(posterior, tmp_path, change, said):
-    folder = posterior.save(tmp_path / "fit", format="zarr")
+def test_arrays_other_than_plain_numbers_or_texts_are_rejected(in_zarr, tmp_path, change, said):
+    folder = shutil.copytree(in_zarr, tmp_path / "fit")
     trace = tmp_path / "trace"
     change(folder / "posterior.zarr", trace)
     with pytest.raises(sl.StorageError, match="not a readable saved posterior") as caught:
@@ -148,16 +161,15 @@ def test_arrays_other_than_plain_numbers_or_texts_are_rejected(posterior, tmp_pa
     assert said in str(caught.value) and not trace.exists()
 
 
-def test_a_folder_with_two_trees_is_rejected(posterior, tmp_path):
-    posterior.save(tmp_path / "a", format="zarr")
-    folder = posterior.save(tmp_path / "b")
-    (tmp_path / "a" / "posterior.zarr").rename(folder / "posterior.zarr")
+def test_a_folder_with_two_trees_is_rejected(posterior, in_zarr, tmp_path):
+    folder = posterior.save(tmp_path)
+    shutil.copytree(in_zarr / "posterior.zarr", folder / "posterior.zarr")
     with pytest.raises(sl.StorageError, match=r"posterior.nc and posterior.zarr"):
         sl.Posterior.load(folder)
 
 
-def test_a_posterior_loaded_from_zarr_has_the_same_predictions(posterior, tmp_path):
-    again = sl.Posterior.load(posterior.save(tmp_path, format="zarr"))
+def test_a_posterior_loaded_from_zarr_has_the_same_predictions(posterior, in_zarr):
+    again = sl.Posterior.load(in_zarr)
     new = posterior.encoder.sobol(3, 4)
     np.testing.assert_array_equal(again.predict(new).mean, posterior.predict(new).mean)
 

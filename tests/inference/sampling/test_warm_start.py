@@ -42,7 +42,7 @@ def test_a_warm_start_has_the_posterior_of_a_long_cold_run(grown):
         warm.append(gp.fit(configs, y, seed=seed, start=start, **OPTIONS))
         start = warm[-1].warm_start()
     assert [w.record["arguments"]["start"] for w in warm].count("warm") >= 3
-    cold = scores(gp.fit(configs, y, warmup=1000, draws=2000, seed=7))
+    cold = scores(gp.fit(configs, y, warmup=500, draws=1000, seed=7))
     pieces = [scores(w) for w in warm]
     for name in cold:
         for j in range(cold[name].shape[-1]):

@@ -10,7 +10,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 from slayr_py.inference import Targets
 from slayr_py.space import Encoder
-from slayr_py.study.model.curve_model import CurveFit, Scale
+from slayr_py.study.model.curve_model import CurveFit, Moments, Scale
 from slayr_py.study.model.curve_points import JointSpace, Points
 from slayr_py.study.storage.curves import thinned
 
@@ -103,7 +103,10 @@ def test_the_evidence_restores_the_posterior(fitted):
     centre, spread = conditioned.predicted(given)
     assert sd > spread  # the other curves know something, too
     assert abs(value - centre) < 3 * sd
-    assert conditioned.evidence(without, without) is None
+    assert conditioned.evidence(without, without) == conditioned.predicted(without)  # the curve says nothing
+    assert conditioned.probability_by_curve(value - 9 * sd, without, without, 1.0, 5) == 1.0
+    below, above = (conditioned.probability_by_curve(value + by, given, without, 1.0, 5) for by in (-sd, sd))
+    assert below < 0.3 < 0.7 < above
 
 
 def test_bad_values_are_compressed_and_better_ones_are_in_order():
@@ -137,3 +140,12 @@ def test_errors_are_those_of_predictions_without_the_rest_of_the_curve(fitted):
     truth = fitted.fit.scale.transform(fitted.curves[3].values[-1:])[0]
     assert len(errors) == 8
     np.testing.assert_allclose(errors[3], (truth - moments.mean.mean()) / np.sqrt(variance), rtol=1e-5)
+
+
+def test_evidence_far_outside_the_values_has_an_error(fitted):
+    """A curve that diverges says a value that the scale clips; its error is still positive."""
+    conditioned = fitted.fit.condition(Points.together(fitted.curves[:7]))
+    for mean in (-1e3, 1e3):
+        given, without = (Moments(np.array([t]), np.array([v])) for t, v in ((mean, 0.5), (0.0, 1.0)))
+        value, sd = conditioned.evidence(given, without)
+        assert np.isfinite(value) and 0 < sd < np.inf

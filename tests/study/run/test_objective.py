@@ -5,7 +5,7 @@ import optuna
 import pytest
 
 from slayr_py.errors import NotFiniteError, ObjectiveError
-from slayr_py.study.run.objective import as_value, evaluate
+from slayr_py.study.run.objective import Evaluation, as_value, evaluate
 
 
 @pytest.mark.parametrize("answer", [1, 1.5, np.float32(1.5), np.int64(2), np.array(1.5), np.float64(-3)])
@@ -50,7 +50,7 @@ def test_an_error_of_the_objective_is_the_cause():
 
 def test_the_objective_gets_a_copy_and_may_prune():
     config = {"x": 1.0}
-    assert evaluate(lambda c: c.pop("x"), config) == ((1.0,), {}, None, None) and config == {"x": 1.0}
+    assert evaluate(lambda c: c.pop("x"), config) == Evaluation((1.0,), {}) and config == {"x": 1.0}
 
     def prune(config):
         raise optuna.TrialPruned

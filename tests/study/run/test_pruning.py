@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import optuna
@@ -16,6 +17,9 @@ from optuna.trial import TrialState
 import slayr_py as sl
 from slayr_py.study import create_study, curve_table, curves_figure
 from slayr_py.study.model.curve_model import CurveFit
+from slayr_py.study.model.forecasts import Forecast, Forecasts
+from slayr_py.study.run.executors import InThisThread
+from slayr_py.study.storage.attributes import SUGGESTION_KEY
 from slayr_py.study.storage.curves import PRUNE_KEY
 from slayr_py.study.storage.trials import observations
 
@@ -110,6 +114,29 @@ def test_maximising_is_minimising_the_negative(twelve):
             assert here["decisions"][-1]["mean"] == -there["decisions"][-1]["mean"]
 
 
+@pytest.mark.parametrize(
+    ("probability", "by_curve", "of_others", "of_suggestions"),
+    [
+        (0.06, 0.01, False, False),
+        (0.04, 0.01, True, True),
+        (0.04, 1.0, True, False),  # the curve says nothing, so that the model would suggest the configuration again
+        (0.002, 1.0, True, True),
+    ],
+)
+def test_a_suggestion_of_the_model_is_stopped_only_if_the_model_learns_from_it(
+    monkeypatch, probability, by_curve, of_others, of_suggestions
+):
+    known = Forecast(1, probability, 1.0, 0.1, 0.5, 1.0, by_curve, (1.0, 0.1))
+    monkeypatch.setattr(Forecasts, "forecast", lambda *_: known)
+    for phase, stops in (("initial", of_others), ("model", of_suggestions)):
+        study = plain()
+        trial = study.ask()
+        trial.set_user_attr(SUGGESTION_KEY, {"phase": phase})
+        trial.report(1.0, 1)
+        assert trial.should_prune() == stops == decisions(study)[0]["pruned"]
+        assert decisions(study)[0]["decisions"][0]["by_curve"] == by_curve
+
+
 def test_few_fits_serve_many_decisions(monkeypatch):
     fits = []
     once = CurveFit.to.__func__
@@ -118,6 +145,23 @@ def test_few_fits_serve_many_decisions(monkeypatch):
     made = sum(len(record["decisions"]) for record in decisions(study) if record)
     assert made >= 30
     assert len(fits) <= 6  # after 5, 6, 7, 8, 10 and 12 trials
+
+
+def test_a_decision_among_many_complete_trials_uses_few_points():
+    study = plain()
+    for number in range(60):
+        params = started(number)
+        values = curve(params)
+        study.add_trial(optuna.trial.create_trial(
+            params=params, distributions=dict.fromkeys("xy", FloatDistribution(0.0, 1.0)), value=values[LAST],
+            intermediate_values=values,
+        ))  # fmt: skip
+    trial = asked(study)
+    trial.report(curve(BAD)[1], 1)
+    assert trial.should_prune()
+    _, conditioned = study.pruner.forecasts_of(study)._conditioned
+    assert len(np.unique(conditioned.points.trials)) == 60
+    assert len(conditioned.points.values) <= 224  # its processor time grows with the cube
 
 
 def finished(pruner=None):
@@ -236,7 +280,9 @@ def objective(config, trial):
 
 
 def test_evaluations_side_by_side_are_pruned():
-    result = sl.minimize(objective, PLANE, 14, pruner=sl.Prune(), n_initial=14, n_parallel=2, seed=1, progress=False)
+    with ThreadPoolExecutor(2) as threads:
+        options = {"executor": threads, "n_parallel": 2, "seed": 1, "progress": False}
+        result = sl.minimize(objective, PLANE, 14, pruner=sl.Prune(), n_initial=14, **options)
     table = curve_table(result.study)
     assert set(table["state"]) <= {"COMPLETE", "PRUNED"} and table["decided"].notna().sum() >= 3
     assert ((table["probability"] < 0.05) == (table["state"] == "PRUNED")).all()
@@ -268,6 +314,10 @@ def test_the_model_of_the_objective_learns_from_pruned_trials(tmp_path):
     [
         ({"pruner": 0.05}, r"pruner is 0.05; give a pruner such as sl.Prune\(0.05\)"),
         ({"pruner": sl.Prune(), "max_seconds": 1.0}, "takes the trial is not supported with max_seconds="),
+        (
+            {"executor": InThisThread()},
+            "with executor=.*; leave executor= out .* in each process with the same storage=",
+        ),
         ({"pruner": sl.Prune(), "objective": lambda config: 1.0}, r"define it as objective\(config, trial\)"),
         ({"pruner": sl.Prune(), "directions": ["minimize"] * 2}, "a pruner is not supported with several objectives"),
         ({"pruner": sl.Prune(), "warp": "log"}, "use warp='none', or warp='auto'"),

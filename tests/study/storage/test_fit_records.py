@@ -47,7 +47,7 @@ def test_posteriors_are_carried_also_when_resumed_and_audited(plane, tmp_path, m
     options = NUTS | {"method": "carried"}
     whole = advance(create_study(plane, **options), 9)
     assert starts_of_fits(whole) == [None] * 4 + ["cold", "carried", "carried", "cold", "carried"]
-    assert [*suggestion_table(whole)["since_nuts"][4:]] == [0, 1, 2, 0, 1]
+    assert [*suggestion_table(whole)["since_cold"][4:]] == [0, 1, 2, 0, 1]
     (audit,) = whole.trials[7].user_attrs[SUGGESTION_KEY]["fit"]["abandoned"]
     difference = float(re.fullmatch(r"audit: \S+ differs by (\S+) posterior standard deviations", audit["why"][0])[1])
     assert difference < 1.6  # five times the Monte Carlo error with 20 effective draws each

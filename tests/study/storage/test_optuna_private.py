@@ -34,7 +34,10 @@ PACKAGE = Path(optuna_private.__file__).parents[2]
 def private_names(path: Path) -> set[str]:
     """Return the private names of Optuna that a file reads, defines, imports or spells as a string."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    text = path.read_text(encoding="utf-8")
+    if "optuna" not in text and not any(name in text for name in USED | TABLES | OTHERS):
+        return found
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Attribute) and not (isinstance(node.value, ast.Name) and node.value.id == "self"):
             found.add(node.attr)
         elif isinstance(node, ast.FunctionDef):

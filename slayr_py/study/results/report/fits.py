@@ -10,7 +10,7 @@ from slayr_py.study.results.report.reading import Reading
 from slayr_py.study.results.tables import FIT_COLUMNS, fit_table, search_table
 from slayr_py.study.storage.attributes import suggestion_record
 
-_LEFT_OUT = ("number", "phase", "since_nuts", "ok")  # the first column has the number, and "trusted" replaces "ok"
+_LEFT_OUT = ("number", "phase", "since_cold", "ok")  # the first column has the number, and "trusted" replaces "ok"
 
 
 def fits(reading: Reading) -> Iterator[Block]:

@@ -31,8 +31,8 @@ def front(reading: Reading) -> Iterator[Block]:
     yield Paragraph(
         f"The front has {len(table)} trials: no other feasible trial is at least as good in all objectives and better "
         f"in one. Within the reference point {shown} they dominate a volume of "
-        f"{hypervolume_of(study, reference.tolist()):.6g}. The reference point is a tenth of the front's range worse "
-        "than its worst values."
+        f"{hypervolume_of(study, reference.tolist()):.6g}. The reference point is worse than its worst values by "
+        "the front's range, or by a spread of all values if that is larger."
     )
     band: pd.DataFrame | None = None
     beliefs: tuple[FloatArray, FloatArray] | None = None

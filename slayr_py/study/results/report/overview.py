@@ -17,6 +17,7 @@ from slayr_py.study.results.report.blocks import Block, Cards, Cell, Facts, Noti
 from slayr_py.study.results.report.reading import Absent, Reading
 from slayr_py.study.results.tables import found_kernels, front_trials, suggestion_table
 from slayr_py.study.storage.attributes import FIT_KEY, describe_kernel
+from slayr_py.study.storage.costs import cost_name, spent
 from slayr_py.study.storage.objectives import goals_of
 from slayr_py.version import __version__
 
@@ -85,6 +86,8 @@ def _settings(reading: Reading) -> Iterator[tuple[str, str]]:
     if space is not None:
         conditional = sum(bool(space.parent_conditions_of[name]) for name in space)
         yield "parameters", f"{len(space)}, {conditional} of them conditional" if conditional else str(len(space))
+    if (cost := cost_name(reading.study)) is not None:
+        yield "cost", spent(reading.study, cost).describe(cost)
     starts = [trial.datetime_start for trial in reading.trials if trial.datetime_start is not None]
     ends = [trial.datetime_complete for trial in reading.trials if trial.datetime_complete is not None]
     if starts and ends:

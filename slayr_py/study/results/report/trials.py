@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slayr_py.errors import SlayrError
-from slayr_py.study.results.figures import convergence_figure
+from slayr_py.study.results.figures import convergence_figure, cost_figure
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.report.blocks import Block, Cell, Notice, Table
 from slayr_py.study.results.report.figures import drawing
@@ -23,6 +23,7 @@ from slayr_py.study.results.tables import (
     value_columns,
 )
 from slayr_py.study.storage.attributes import ERROR_KEY, FAILURE_KEY, suggestion_record
+from slayr_py.study.storage.costs import cost_name, cost_of, spent
 from slayr_py.study.storage.trials import known_error
 
 if TYPE_CHECKING:
@@ -49,6 +50,24 @@ def convergence(reading: Reading) -> Iterator[Block]:
 
     yield drawing("convergence-figure", "Convergence", text, draw)
     yield from notes
+    if not reading.has_several and (name := cost_name(reading.study)) is not None:
+        yield from _by_cost(reading, name)
+
+
+def _by_cost(reading: Reading, name: str) -> Iterator[Block]:
+    """Return the figure of the best value against the cost."""
+    total = spent(reading.study, name)
+    if not total.trials:
+        yield Notice(f"No trial has a cost {name!r} yet.")
+        return
+
+    def draw() -> Figure:
+        figure = cost_figure(reading.study)
+        figure.set_size_inches(5.2, 3.2)
+        return figure
+
+    text = f"Values against the sum of the cost until then: {total.describe(name)}."
+    yield drawing("cost-figure", "Best value by cost", text, draw)
 
 
 def _errors(reading: Reading) -> tuple[dict[int, float], list[Block]]:
@@ -91,6 +110,7 @@ def _table(reading: Reading) -> Table:
     parameters = [name for name in frame.columns if name.startswith(PARAMETER)]
     constraints = sorted({name for trial in trials for name in trial.constraints})
     names = value_columns(reading.study)
+    cost = cost_name(reading.study)
     marks = dict.fromkeys((trial.number for trial in front_trials(reading.study)), "best")
     if not reading.has_several:
         marks = {} if reading.best is None else {reading.best.number: "best"}
@@ -106,6 +126,7 @@ def _table(reading: Reading) -> Table:
         ("phase", [Cell.of(suggestion_record(trial).get("phase")) for trial in trials]),
         *((name.removeprefix(PARAMETER), [_cell(value) for value in frame[name]]) for name in parameters),
         *((f"constraint {name}", [_excess(trial.constraints.get(name)) for trial in trials]) for name in constraints),
+        *_optional(cost or "", [None if cost is None else cost_of(trial, cost) for trial in trials]),
         *_optional("failure", [trial.user_attrs.get(FAILURE_KEY) for trial in trials]),
     ]
     caption = "All trials." + " Those of the front are marked." * reading.has_several
