@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import re
 import sys
@@ -29,9 +30,15 @@ def laboratory(folder: Path) -> ModuleType:
     return module
 
 
+@functools.cache
 def bent_program() -> str:
     """Return the program of the page's kernel, which does not depend on the folder of the page's files."""
+    kernels = dict(KERNELS)
+    modules = dict(sys.modules)
     with tempfile.TemporaryDirectory() as folder:
         text = laboratory(Path(folder)).Bent.own_program().text
-    KERNELS.pop("bent")
+    KERNELS.clear()
+    KERNELS.update(kernels)
+    del sys.modules["laboratory"]
+    sys.modules.update(modules)
     return text.replace('#include "bent.stan"', STAN)

@@ -74,6 +74,8 @@ class StanKernel(Kernel):
             numbers = (Parameter(name, ("1",), name, support=p.support) for name, p in cls.scalars.items())
             cls.contract = Contract(f"{cls.name}_gp", (), (*columns, *numbers))
             cls.description = f"{cls.name} kernel of {Path(cls.stan_file).name}"
+        elif changed := vars(cls).keys() & {"stan_file", "per_column", "scalars"}:
+            raise TypeError(f"{cls.__qualname__} declares {', '.join(sorted(changed))} but no name; give it a name")
         super().__init_subclass__(**kwargs)
 
     @abstractmethod
@@ -106,7 +108,8 @@ class StanKernel(Kernel):
         DataError
             If the Stan file does not exist.
         """
-        module = getattr(sys.modules.get(cls.__module__), "__file__", None) or ""  # a notebook has no file
+        owner = next(base for base in cls.__mro__ if "stan_file" in vars(base))
+        module = getattr(sys.modules.get(owner.__module__), "__file__", None) or ""  # a notebook has no file
         file = Path(module).parent / Path(cls.stan_file).expanduser()
         if not file.is_file():
             raise DataError(
