@@ -147,7 +147,7 @@ def test_past_experiments(names, slayr):
     phases = [trial.user_attrs["slayr:suggestion"]["phase"] for trial in result.study.trials]
     assert phases == ["history"] * 3 + ["initial"] + ["model"] * 4
     Path("space.json").write_text(json.dumps(names["space"].to_serialized_dict()))
-    toml = '[study]\nbudget = 1\nseed = 1\n[objective]\nfunction = "recipe:objective"\n[space]\nfile = "space.json"\n'
+    toml = '[study]\nbudget = 1\nseed = 1\n[objective]\nfunction = "script:objective"\n[space]\nfile = "space.json"\n'
     Path("net.toml").write_text(toml)
     code, out, err = slayr("optimize", "net.toml", "--history", "runs.csv")
     assert code == 0 and "in 4 trials (3 past experiments, 1 failed), at" in out, err

@@ -78,12 +78,15 @@ def open_storage(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ExperimentalWarning)  # for the heartbeat
-                return (WorkerStorage if worker else DatabaseStorage)(
+                opened = (WorkerStorage if worker else DatabaseStorage)(
                     url.render_as_string(hide_password=False),
                     engine_kwargs=engine,
                     heartbeat_interval=workers.HEARTBEAT_SECONDS if worker else None,
                     skip_table_creation=must_exist,
                 )
+            if url.get_backend_name() == "sqlite" and not must_exist:
+                opened.create_missing_indexes()
+            return opened
         except Exception as error:  # of SQLAlchemy, the driver, a missing driver or Optuna
             reason = storage_reason(error)
             # Two workers that create the tables of a new database at the same moment fail once. The driver has already

@@ -10,6 +10,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 from optuna.trial import TrialState
 
 import slayr_py as sl
+from slayr_py.acquisition import criteria
 from slayr_py.study import StanGPSampler, ask, create_study, suggestion_record, tell
 from slayr_py.study.results.report.blocks import Facts
 from slayr_py.study.results.report.overview import summary
@@ -88,6 +89,8 @@ def test_a_strong_belief_holds_for_every_criterion(acquisition):
 
 
 def test_illegal_uses(monkeypatch):
+    monkeypatch.setattr(criteria, "_BY_NAME", dict(criteria._BY_NAME))
+
     class Mine(sl.acquisition.Acquisition):
         name = "mine"
 

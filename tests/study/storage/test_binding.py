@@ -20,6 +20,7 @@ def test_a_study_records_its_space_and_seed_and_refuses_others(plane, mixed):
         "description": "Matérn kernel (p = 2)",
         "chosen": "auto",
         "reason": "all parameters are real",
+        "stan_files": {},
     }
     again = optuna.create_study(
         storage=study._storage, study_name=study.study_name, load_if_exists=True, sampler=StanGPSampler(plane)

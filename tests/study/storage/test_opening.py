@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import optuna
 import pytest
 
@@ -40,6 +43,16 @@ def test_must_exist_creates_no_file(tmp_path):
     with pytest.raises(StorageError):
         study_names(open_storage(f"sqlite:///{path}", must_exist=True))
     assert path.stat().st_size == 0
+
+
+def test_indexes_that_a_killed_process_left_out_are_created(tmp_path):
+    """Without the index of names, a study that exists would be created again, and neither could be loaded."""
+    path = tmp_path / "study.db"
+    optuna.create_study(study_name="one", storage=open_storage(path))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DROP INDEX ix_studies_study_name")
+    with pytest.raises(optuna.exceptions.DuplicatedStudyError):
+        optuna.create_study(study_name="one", storage=open_storage(path))
 
 
 def test_open_storages_and_none_are_returned_unchanged(tmp_path):
