@@ -137,8 +137,8 @@ class OptimumPrior:
     def design(self, n: int, seed: int, fixed: Fixed | None = None) -> list[Configuration]:
         """Return at most ``n`` configurations with the belief: points of a Sobol sequence mapped by the quantiles.
 
-        Inside constraints on inputs, the points represent configurations drawn from the belief there: see
-        `slayr_py.space.spread`. Points that a forbidden clause excludes are left out.
+        Inside constraints on inputs, the points represent configurations drawn from the belief there. Points that a
+        forbidden clause excludes are left out.
         """
         rng = np.random.default_rng([seed, _STREAM])
         if self.encoder.region is not None:

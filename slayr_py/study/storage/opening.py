@@ -85,7 +85,7 @@ def open_storage(
                     skip_table_creation=must_exist,
                 )
             if url.get_backend_name() == "sqlite" and not must_exist:
-                opened.create_missing_indexes()
+                opened.create_missing_index()
             return opened
         except Exception as error:  # of SQLAlchemy, the driver, a missing driver or Optuna
             reason = storage_reason(error)

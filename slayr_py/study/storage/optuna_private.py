@@ -3,7 +3,7 @@
 No other module of the package uses them, so a new release of Optuna that renames them affects this file only. They are
 the identifiers of studies and trials, with which a storage is addressed; the storage of a study, behind its cache; the
 file of a journal; the hooks with which a database starts new trials and finds stale ones, and with which its cache
-reads and writes; its tables, and the names of three of them; and the test whether a distribution contains a value.
+reads and writes; the names of three tables and of an index; and the test whether a distribution contains a value.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from optuna import Study, Trial
 from optuna.distributions import BaseDistribution
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages._rdb.models import BaseModel
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
-from sqlalchemy import DateTime, Enum, column, insert, table
+from sqlalchemy import Column, DateTime, Enum, Index, MetaData, Table, column, insert, table
 from sqlalchemy.exc import SQLAlchemyError
 
 from slayr_py.study.storage.retrying import retries_of
@@ -36,6 +35,11 @@ TRIALS = table("trials", column("trial_id"), column("state", Enum(TrialState)), 
 STUDY_ATTRIBUTES = table("study_system_attributes", column("study_id"), column("key"), column("value_json"))
 """Optuna's table of system attributes of studies."""
 
+
+STUDY_NAMES = Index(
+    "ix_studies_study_name", Table("studies", MetaData(), Column("study_name")).c.study_name, unique=True
+)
+"""Optuna's index of the names of studies."""
 
 _REPEATABLE = (
     *("create_new_study", "get_all_studies", "get_study_id_from_name", "get_study_name_from_id"),
@@ -61,14 +65,12 @@ def _repeated(name: str) -> Callable[..., Any]:
 class DatabaseStorage(RDBStorage):
     """Optuna's storage in a database: its operations are repeated, and its private hooks have public names."""
 
-    def create_missing_indexes(self) -> None:
-        """Create the indexes that a process killed at the creation of the tables has left out.
+    def create_missing_index(self) -> None:
+        """Create the index of names if a process that was killed at the creation of the tables has left it out.
 
-        SQLite commits each table and each index by itself. Without the index of names a study could be created twice.
+        SQLite commits each table and each index by itself. Without this one a study could be created twice.
         """
-        for created in BaseModel.metadata.tables.values():
-            for index in created.indexes:
-                index.create(self.engine, checkfirst=True)
+        STUDY_NAMES.create(self.engine, checkfirst=True)
 
     def new_trial(self, study_id: int, template: FrozenTrial | None) -> FrozenTrial:
         """Create the trial that Optuna asks for, with the state and attributes of a template."""

@@ -45,7 +45,7 @@ def test_must_exist_creates_no_file(tmp_path):
     assert path.stat().st_size == 0
 
 
-def test_indexes_that_a_killed_process_left_out_are_created(tmp_path):
+def test_an_index_that_a_killed_process_left_out_is_created(tmp_path):
     """Without the index of names, a study that exists would be created again, and neither could be loaded."""
     path = tmp_path / "study.db"
     optuna.create_study(study_name="one", storage=open_storage(path))
