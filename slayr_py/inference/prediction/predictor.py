@@ -394,11 +394,12 @@ class KernelPredictor(Predictor):
 
     def _transformed(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of the transformed function; a repeated call with the same object is free."""
-        if self.last is None or self.last[0] is not new:
+        last = self.last  # read once: another thread may replace it
+        if last is None or last[0] is not new:
             cross = self.kernel.cross(new, self.train, self.draws)
-            object.__setattr__(self, "last", (new, *self._moments(new, cross, self._solve(cross))))
-        assert self.last is not None
-        return self.last[1:]
+            last = (new, *self._moments(new, cross, self._solve(cross)))
+            object.__setattr__(self, "last", last)
+        return last[1:]
 
     def _moments(self, new: Encoded, cross: FloatArray, solved: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean = self.draws["mu"][:, None] + np.einsum("smn,sn->sm", solved, self.whitened)

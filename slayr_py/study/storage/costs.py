@@ -122,5 +122,5 @@ def log_costs(study: Study, space: ConfigurationSpace, name: str, numbers: Conta
 def cumulative(costs: dict[int, float], numbers: list[int]) -> FloatArray:
     """Return the cost (k,) that was spent up to and with each of these trials; an unknown cost counts as 0."""
     order = sorted(costs)
-    total = np.nancumsum([costs[number] for number in order])
-    return np.asarray([total[order.index(number)] for number in numbers], dtype=np.float64)
+    totals = dict(zip(order, np.nancumsum([costs[number] for number in order]), strict=True))
+    return np.asarray([totals[number] for number in numbers], dtype=np.float64)
