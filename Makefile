@@ -22,12 +22,12 @@ example: $(VENV)/.example
 	$(BIN)/slayr optimize examples/nusvr_diabetes.toml
 
 # All beside each other: a process that waits for a compiler, a sleeping test or a single-threaded mypy would leave cores
-# idle. The Stan programs compile while the development tools are installed. The tests take longest and go first.
-check: $(VENV)/.user
+# idle. The Stan programs compile while pip installs everything else. The tests take longest and go first.
+check:
 	SLAYR_QUICK=1 $(MAKE) --jobs=5 programs lint types tests docs
 
-programs: $(VENV)/.user
-	$(BIN)/slayr toolchain build --jobs=1
+programs: $(VENV)/.toolchain
+	$(BIN)/python -m slayr_py.toolchain
 
 lint: $(VENV)/.developer
 	$(BIN)/ruff check .
@@ -79,9 +79,9 @@ $(VENV)/.example: $(VENV)/.toolchain
 	@touch $@
 
 # Without bytecode, of which Python compiles what it imports: half a minute less.
-$(VENV)/.developer: pyproject.toml $(VENV)/.user
+$(VENV)/.developer: pyproject.toml $(VENV)/.toolchain
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
-	@touch $@
+	@touch $@ $(VENV)/.user
 
 clean:
 	rm -rf $(VENV) build docs/api .mypy_cache .pytest_cache .ruff_cache
