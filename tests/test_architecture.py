@@ -25,7 +25,7 @@ ROOMS = [
 """From the bottom to the top: a room may import those before it. `svm` stands apart and imports kernels only."""
 
 INFERENCE = [
-    ["diagnostics", "warp"],
+    ["diagnostics", "log_sum_exp", "warp"],
     ["sampling"],
     ["model", "named_priors", "observed"],
     ["modes"],

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slayr_py.acquisition.functions import log_sum_exp
-from slayr_py.inference import Posterior, Predictor
+from slayr_py.inference import Posterior, Predictor, log_sum_exp
 from slayr_py.space import Encoded, FloatArray
 
 

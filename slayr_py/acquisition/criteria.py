@@ -27,13 +27,12 @@ from slayr_py.acquisition.functions import (
     log_h_over_phi,
     log_mean_exp,
     log_mills,
-    log_sum_exp,
     lower_confidence_bound,
     probability_of_improvement,
 )
 from slayr_py.acquisition.warped_improvement import log_improvement_above_pivot, log_warped_improvement
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.inference import Chains, Moments, mixture_moments, standard_error
+from slayr_py.inference import Chains, Moments, log_sum_exp, mixture_moments, standard_error
 from slayr_py.space import FloatArray
 
 SMALLEST_VARIANCE = 1e-20  # for targets with variance 1; keeps the logarithm finite at observed points

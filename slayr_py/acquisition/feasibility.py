@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from slayr_py.acquisition.functions import log_cdf, log_mean_exp, log_mills, log_sum_exp
-from slayr_py.inference import Posterior, Predictor
+from slayr_py.acquisition.functions import log_cdf, log_mean_exp, log_mills
+from slayr_py.inference import Posterior, Predictor, log_sum_exp
 from slayr_py.space import Encoded, FloatArray
 
 _SMALLEST_VARIANCE = 1e-20

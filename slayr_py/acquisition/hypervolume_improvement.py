@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.acquisition.boxes import Boxes
-from slayr_py.acquisition.functions import log_mean_exp, log_sum_exp
+from slayr_py.acquisition.functions import log_mean_exp
 from slayr_py.acquisition.shortfall import Shortfall
+from slayr_py.inference import log_sum_exp
 from slayr_py.space import FloatArray
 
 _EPSILON = np.finfo(np.float64).eps

@@ -4,6 +4,7 @@ from slayr_py.inference.diagnostics.arviz_bridge import save_plot, standard_erro
 from slayr_py.inference.diagnostics.checks import CHECKS, INFLUENTIAL, Check, Diagnostics, reason
 from slayr_py.inference.functions import draw_functions
 from slayr_py.inference.gaussian_process import GaussianProcess
+from slayr_py.inference.log_sum_exp import log_sum_exp
 from slayr_py.inference.mixture import worst_of
 from slayr_py.inference.model import NOISE_FLOOR, Model, Warp
 from slayr_py.inference.modes.laplace import find_mode, hessian, laplace_draws, laplace_evidence

@@ -27,6 +27,7 @@ from scipy.special import gammaln, logsumexp
 
 from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth
 from slayr_py.inference.diagnostics.importance import smoothed_resample
+from slayr_py.inference.log_sum_exp import log_sum_exp
 from slayr_py.space import FloatArray
 
 PROPOSALS = 500
@@ -154,7 +155,7 @@ class _Proposals:
     @property
     def log_ratio(self) -> FloatArray:
         """Log ratios of the posterior to the mean density of the steps, (s,)."""
-        return np.asarray(self._log_p - _log_sum_exp(np.array(self._log_q) + np.log(self._counts)[:, None]))
+        return np.asarray(self._log_p - log_sum_exp(np.array(self._log_q) + np.log(self._counts)[:, None]))
 
     def add(
         self, proposal: _Mixture, log_density: Callable[[FloatArray], FloatArray], rng: np.random.Generator
@@ -306,7 +307,7 @@ def _fit_normals(points: FloatArray, weights: FloatArray, k: int, rng: np.random
     before = -np.inf
     for _ in range(_ITERATIONS):
         log_terms = normals.log_terms(points)
-        total = _log_sum_exp(log_terms.T)
+        total = log_sum_exp(log_terms.T)
         log_likelihood = float(weights @ total)
         if log_likelihood < before + _LIKELIHOOD_GAIN:
             break
@@ -318,9 +319,3 @@ def _fit_normals(points: FloatArray, weights: FloatArray, k: int, rng: np.random
         covariances = np.einsum("mk,kmi,kmj->kij", shares, apart, apart, optimize=True) / size[:, None, None]
         normals = _Normals(centres, size / size.sum(), np.linalg.cholesky(covariances + _RIDGE * np.eye(p)))
     return normals, before
-
-
-def _log_sum_exp(terms: FloatArray) -> FloatArray:
-    """Return logarithms of sums over the first axis; a call of SciPy's function takes several times as long."""
-    largest = terms.max(axis=0)
-    return np.asarray(largest + np.log(np.exp(terms - largest).sum(axis=0)))
