@@ -61,16 +61,17 @@ result.plot_convergence()
 # %% [markdown]
 # ## The posterior
 #
-# Before every suggestion the model was fitted by Hamiltonian Monte Carlo, which returns posterior draws of the
-# length-scales, signal and noise instead of point estimates. `result.posterior()` fits it once more, to all trials.
+# Before every suggestion the model was fitted: posterior draws of the length-scales, signal and noise instead of point
+# estimates. `result.posterior()` fits it once more, to all trials. The loop takes few draws, to be quick; a table or a
+# figure of the hyperparameters deserves more, here by Hamiltonian Monte Carlo until the effective sample size is 400.
 
 # %%
-posterior = result.posterior()
+posterior = result.posterior(method="nuts", ess=400)
 posterior.check()
 
 # %% [markdown]
-# Look at `check()` first: R-hat should be near 1 (the chains agree), the effective sample size at least 50 (with the
-# options of a study), and there should be hardly any divergences. `ok` is true if all diagnostics are within their
+# Look at `check()` first: R-hat should be near 1 (the chains agree), the effective sample size at least 400, and there
+# should be hardly any divergences. `ok` is true if all diagnostics are within their
 # limits; otherwise `messages` has advice. ArviZ shows more detail.
 
 # %%

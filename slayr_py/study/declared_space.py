@@ -9,10 +9,11 @@ from typing import Any
 from optuna import Study, Trial
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
+from typing_extensions import Unpack
 
 from slayr_py.acquisition import ignored_beliefs
 from slayr_py.errors import did_you_mean
-from slayr_py.inference import Posterior
+from slayr_py.inference import FitKeywords, Posterior
 from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.loop import suggest_next
 from slayr_py.study.model.options import SamplerOptions
@@ -132,10 +133,10 @@ class DeclaredSpace(SpaceModel):
             suggest_all(trial, self.space, self.encoder)
         return trials
 
-    def fit_all(self, study: Study, seed: int | None, goal: Goal) -> Posterior:
+    def fit_all(self, study: Study, seed: int | None, goal: Goal, **fit: Unpack[FitKeywords]) -> Posterior:
         """Fit the model to an objective of a study's finished trials: see `StanGPSampler.fit`."""
         self._warn_of_left_out_trials(study)
-        return self.fit(study, stan_seed_of(self.bind(study)) if seed is None else seed, goal)
+        return self.fit(study, stan_seed_of(self.bind(study)) if seed is None else seed, goal, **fit)
 
     @contextmanager
     def next_models(self, study: Study) -> Iterator[tuple[Sequence[Observations], Fitted] | None]:

@@ -18,9 +18,10 @@ import numpy as np
 from optuna import Study, Trial
 from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
+from typing_extensions import Unpack
 
 from slayr_py.errors import DataError
-from slayr_py.inference import Posterior
+from slayr_py.inference import FitKeywords, Posterior
 from slayr_py.space import Encoder
 from slayr_py.study.loop import suggest_next
 from slayr_py.study.model.options import SamplerOptions
@@ -107,14 +108,14 @@ class InferredSpace:
         """Raise `DataError`: the parameters of a trial are not known before the objective asks for them."""
         raise DataError("a batch needs a declared space: StanGPSampler(space)")
 
-    def fit_all(self, study: Study, seed: int | None, goal: Goal) -> Posterior:
+    def fit_all(self, study: Study, seed: int | None, goal: Goal, **fit: Unpack[FitKeywords]) -> Posterior:
         """Fit the parameters that all complete trials have: see `StanGPSampler.fit`."""
         if (model := self._model(groups(study)[0])) is None:
             raise DataError(
                 f"study {study.study_name!r} has no parameter in common to all trials, so there is nothing to fit; "
                 "declare the space: StanGPSampler(space)"
             )
-        return model.fit(study, stan_seed_of(self.seed) if seed is None else seed, goal)
+        return model.fit(study, stan_seed_of(self.seed) if seed is None else seed, goal, **fit)
 
     def _model(self, distributions: Mapping[str, BaseDistribution], main: bool = True) -> SpaceModel | None:
         """Return the model of these parameters; None if none of them can be modelled.

@@ -13,7 +13,7 @@ from typing_extensions import Unpack
 
 from slayr_py.arguments import check_integer
 from slayr_py.errors import SpaceError
-from slayr_py.inference import Posterior
+from slayr_py.inference import FitKeywords, Posterior
 from slayr_py.space import Space, space_from_json
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.inferred_space import InferredSpace
@@ -231,7 +231,13 @@ class StanGPSampler(BaseSampler):
         """
         return self.strategy.ask_batch(study, check_integer("q", q))
 
-    def fit(self, study: Study, seed: int | None = None, objective: int | str | None = None) -> Posterior:
+    def fit(
+        self,
+        study: Study,
+        seed: int | None = None,
+        objective: int | str | None = None,
+        **fit: Unpack[FitKeywords],
+    ) -> Posterior:
         """Fit the model to a study's finished trials; with a kernel search, the model of the last stored one.
 
         Parameters
@@ -242,6 +248,8 @@ class StanGPSampler(BaseSampler):
             Seed of the Stan run; derived from the study's seed by default.
         objective : int or str, optional
             Number or name of one of several objectives.
+        **fit
+            Options of `slayr_py.GaussianProcess.fit` instead of the loop's, such as ``method="nuts"`` and ``draws``.
 
         Returns
         -------
@@ -251,11 +259,12 @@ class StanGPSampler(BaseSampler):
         Raises
         ------
         DataError
-            If no trial can be fitted, or the study has several objectives and none is given.
+            If no trial can be fitted, an option is illegal, or the study has several objectives and none is
+            given.
         InferenceError
             If Stan fails.
         """
-        return self.strategy.fit_all(study, seed, goal_of(study, objective))
+        return self.strategy.fit_all(study, seed, goal_of(study, objective), **fit)
 
 
 def declared_space_of(study: Study) -> DeclaredSpace | None:

@@ -12,10 +12,11 @@ import pandas as pd
 from ConfigSpace import Configuration
 from optuna import Study
 from optuna.trial import FrozenTrial
+from typing_extensions import Unpack
 
 from slayr_py.acquisition import OptimumPrior
 from slayr_py.errors import DataError, SpaceError
-from slayr_py.inference import Posterior, as_stan_seed
+from slayr_py.inference import FitKeywords, Posterior, as_stan_seed
 from slayr_py.space import Encoder, Fixed
 from slayr_py.study.model.costs import CostModel
 from slayr_py.study.model.design import Design, default_configuration
@@ -125,22 +126,22 @@ class SpaceModel:
             self.surrogate.prepare(lambda detail: report(Phase("compiling", None, detail=detail)))
             self._prepared = True
 
-    def fit(self, study: Study, seed: int, goal: Goal) -> Posterior:
-        """Fit the model to an objective of all finished trials.
+    def fit(self, study: Study, seed: int, goal: Goal, **fit: Unpack[FitKeywords]) -> Posterior:
+        """Fit the model to an objective of all finished trials, with the options ``fit`` instead of the loop's.
 
         Raises
         ------
         DataError
-            If no trial can be fitted.
+            If no trial can be fitted, or an option is illegal.
         InferenceError
             If Stan fails.
         """
+        options = self.options.fit.updated(pointwise=True).updated(**fit)
         observed = observations(study, self.space, objective=goal.number)
         if not observed.configs:
             raise DataError(f"study {study.study_name!r} has no finished trial with a finite value: nothing to fit")
         self.prepare()
         gp = self.surrogate_of(study).latest(study, observed)
-        options = self.options.fit.updated(pointwise=True)
         if gp.is_stack:
             fits = LoopFits(gp, study, observed, FitCache(), self.session.warn)
             return fits.fit(fits.plan(options), np.random.SeedSequence(seed))[1]

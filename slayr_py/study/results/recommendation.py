@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from optuna import Study
+from typing_extensions import Unpack
 
 from slayr_py.errors import DataError
-from slayr_py.inference import METHODS, GaussianProcess, Method, Posterior, recorded_model
+from slayr_py.inference import METHODS, FitKeywords, GaussianProcess, Method, Posterior, recorded_model
 from slayr_py.space import recorded_function
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.model.options import LOOP_OPTIONS, SamplerOptions
@@ -89,12 +90,16 @@ def recommend(study: Study, posterior: Posterior) -> Recommendation:
 
 
 def posterior_of_all(
-    study: Study, progress: Callable[[str], None] | None = None, objective: int | str | None = None
+    study: Study,
+    progress: Callable[[str], None] | None = None,
+    objective: int | str | None = None,
+    **fit: Unpack[FitKeywords],
 ) -> Posterior:
     """Return the posterior of the only or of one ``objective``, given all finished trials of a study.
 
-    If the last suggestion was fitted to all of them, its fit is repeated. Otherwise the study's sampler fits its model.
-    If the study was loaded without its sampler, the model of the last suggestion is fitted.
+    If the last suggestion was fitted to all of them, its fit is repeated, unless other options ``fit`` are given.
+    Otherwise the study's sampler fits its model. If the study was loaded without its sampler, the model of the last
+    suggestion is fitted.
 
     Raises
     ------
@@ -109,7 +114,7 @@ def posterior_of_all(
     goal = goal_of(study, objective)
     last = recorded_fits(study, numbers[-1], goal.number) if (numbers := fitted_numbers(study)) else None
     # A recorded fit has finished trials only, so an equal count means the same trials.
-    if last is not None and last.n == len(observations(study, space_of(study)).numbers):
+    if not fit and last is not None and last.n == len(observations(study, space_of(study)).numbers):
         return last.repeat(progress)
     declared = declared_space_of(study) or (_recorded_space(study, last) if last is not None else None)
     if declared is None:
@@ -117,7 +122,7 @@ def posterior_of_all(
             f"study {study.study_name!r} has no fit yet and its sampler is {study.sampler}: only a StanGPSampler has a "
             "posterior"
         )
-    return declared.fit_all(study, None, goal)
+    return declared.fit_all(study, None, goal, **fit)
 
 
 def _recorded_space(study: Study, last: RecordedFits) -> DeclaredSpace:

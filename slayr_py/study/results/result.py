@@ -11,6 +11,7 @@ import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.trial import FrozenTrial
+from typing_extensions import Unpack
 
 from slayr_py.arguments import check_integer
 from slayr_py.display import Summary, cell
@@ -41,7 +42,7 @@ from slayr_py.study.storage.trials import observations
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from slayr_py.inference import Posterior
+    from slayr_py.inference import FitKeywords, Posterior
 
 
 _FRONT = "use result.front, the table of the best compromises"
@@ -214,26 +215,29 @@ class Result:
         """Return a table with one row per kernel search: see `slayr_py.study.search_table`."""
         return search_table(self.study)
 
-    def posterior(self, objective: int | str | None = None) -> Posterior:
+    def posterior(self, objective: int | str | None = None, **fit: Unpack[FitKeywords]) -> Posterior:
         """Fit the model to all finished trials and return the posterior.
 
         Parameters
         ----------
         objective : int or str, optional
             Number or name of one of several objectives.
+        **fit
+            Options of `slayr_py.GaussianProcess.fit` instead of the loop's, which are chosen for speed: with
+            ``method="nuts", ess=400`` the draws suffice for tables and figures of the hyperparameters.
 
         Raises
         ------
         DataError
-            If no trial can be fitted, the study has neither a `StanGPSampler` nor a fit, or several objectives and none
-            is given.
+            If no trial can be fitted, an option is illegal, the study has neither a `StanGPSampler` nor a
+            fit, or several objectives and none is given.
         InferenceError
             If Stan fails.
         """
         declared = declared_space_of(self.study)
         if declared is None:  # loaded without its sampler
-            return posterior_of_all(self.study, objective=objective)
-        return declared.fit_all(self.study, None, goal_of(self.study, objective))
+            return posterior_of_all(self.study, objective=objective, **fit)
+        return declared.fit_all(self.study, None, goal_of(self.study, objective), **fit)
 
     def importance(
         self, draws: int = 48, points: int = 256, seed: int = 1, objective: int | str | None = None

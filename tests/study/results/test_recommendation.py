@@ -106,6 +106,12 @@ def test_a_study_without_its_sampler_has_the_model_of_its_last_fit(levels, quick
     here = Result(study, levels).recommended
     there = Result(loaded, levels).recommended
     assert here == there
+    for result in (Result(study, levels), Result(loaded, levels)):
+        posterior = result.posterior(method="laplace", chains=1, draws=30)
+        assert posterior.record["arguments"]["method"] == "laplace"
+        assert posterior.idata.posterior.sizes["draw"] == 30
+        with pytest.raises(TypeError, match="did you mean 'draws'"):
+            result.posterior(draw=30)
 
 
 def test_minimize_shows_the_recommendation_of_a_noisy_study(plane, quick):
