@@ -122,7 +122,7 @@ class LoopFits:
     def resume(self, number: int, plan: Sequence[KernelFit]) -> list[KernelFit]:
         """Return the plan with each fit starting from the last one of its kernel before trial ``number``."""
         numbers = self.observed.numbers
-        starts = [last_warm_start(self.study, number, fit.gp, fit.options.chains, numbers, fit.name) for fit in plan]
+        starts = [last_warm_start(self.study, number, fit.gp, fit.options, numbers, fit.name) for fit in plan]
         return [replace(fit, start=start) for fit, start in zip(plan, starts, strict=True)]
 
     def fit(self, plan: Sequence[KernelFit], stream: np.random.SeedSequence) -> tuple[list[KernelFit], Posterior]:

@@ -72,7 +72,7 @@ class OutputFits:
         stream = np.random.SeedSequence([self.seed, zlib.crc32(name.encode()), max(results.numbers) + 1])
         start = None
         if self.warm_starts:
-            start = last_warm_start(self.study, self.number, gp, options.chains, results.numbers, name)
+            start = last_warm_start(self.study, self.number, gp, options, results.numbers, name)
         seed = as_stan_seed(stream)
         key = (self.study.study_name, name, tuple(results.numbers), results.values.tobytes(), seed, options)
 

@@ -14,7 +14,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError
-from slayr_py.inference import METHODS, GaussianProcess, Posterior, WarmStart
+from slayr_py.inference import METHODS, FitOptions, GaussianProcess, Posterior, WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import jsonable
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, SHARED_KEY, START_KEY, study_record
@@ -123,7 +123,7 @@ def keys(name: str = "") -> tuple[str, str]:
 
 
 def last_warm_start(
-    study: Study, number: int, gp: GaussianProcess, chains: int, observed: Sequence[int], name: str = ""
+    study: Study, number: int, gp: GaussianProcess, options: FitOptions, observed: Sequence[int], name: str = ""
 ) -> WarmStart | None:
     """Return the warm start stored by the latest fit before trial ``number``, or None if this model cannot use it.
 
@@ -138,7 +138,7 @@ def last_warm_start(
         if earlier.number < number and start_key in earlier.user_attrs:
             try:
                 start = WarmStart.fromdict(earlier.user_attrs[start_key])
-                gp.model.check_start(start, chains)
+                gp.model.check_start(start, METHODS[options.method].chains_of_start(options))
             except DataError:
                 return None
             return start
