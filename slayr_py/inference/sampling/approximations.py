@@ -14,7 +14,7 @@ from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, importan
 from slayr_py.inference.diagnostics.importance import smoothed_resample
 from slayr_py.inference.sampling.command import CommonArguments
 from slayr_py.inference.sampling.density import Density
-from slayr_py.inference.sampling.guesses import Guess, period_guesses
+from slayr_py.inference.sampling.guesses import PERIODOGRAM, Guess, period_guesses
 from slayr_py.inference.sampling.method import FitMethod, Job
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run, call, columns_of, shapes_of, variables_of
@@ -107,7 +107,8 @@ class Pathfinder(FitMethod):
             calculate_lp=True,
         )
         settings = {"paths": _PATHS, "elbo_draws": _ELBO_DRAWS}
-        return _resample(job, fit, ("lp__", "lp_approx__"), settings, [call(fit)])
+        origins = {"init": PERIODOGRAM} if guesses else {}
+        return _resample(job, fit, ("lp__", "lp_approx__"), settings, [call(fit, **origins)])
 
 
 def _resample(
@@ -151,7 +152,7 @@ def best_mode(
 
     The ``guesses`` replace coordinates of the first random starts.
     """
-    starts: list[tuple[Guess | None, dict[str, str]]] = [(guess, {}) for guess in guesses]
+    starts: list[tuple[Guess | None, dict[str, str]]] = [(guess, {"init": PERIODOGRAM}) for guess in guesses]
     starts += [(None, {})] * (random - len(guesses))
     if job.start:
         starts.insert(0, (job.start.centre(), {"init": "start"}))
