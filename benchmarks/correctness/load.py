@@ -129,6 +129,7 @@ class Workers:
         self.running = [self._start() for _ in range(n)]
         self.killed = 0
         self.failed = 0
+        self.largest = 0.0
 
     def _start(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(self.command, cwd=_ROOT, stderr=self.log, stdout=self.log)
@@ -152,14 +153,15 @@ class Workers:
         return all(process.poll() == 0 for process in self.running)
 
     def memory(self) -> float:
-        """Return the memory of the largest process in MB."""
-        sizes = [0.0]
+        """Return the memory of the largest process in MB; after the last one has ended, that of the call before."""
+        sizes = []
         for process in self.running:
             try:
                 sizes.append(psutil.Process(process.pid).memory_info().rss / 2**20)
             except psutil.Error:
                 continue
-        return max(sizes)
+        self.largest = max((size for size in sizes if size), default=self.largest)
+        return self.largest
 
     def end(self) -> None:
         for process in self.running:

@@ -229,7 +229,8 @@ class GaussianProcess:
             Fixes every draw.
         start : WarmStart, optional
             `Posterior.warm_start` of a fit to nearly the same data. The chains start there with a short warm-up. If
-            the diagnostics fail, a fit with a full warm-up follows. A stack does not accept a start.
+            the diagnostics fail, a fit with a full warm-up follows. Method "map" climbs from there, and tries a
+            random start too once the number of observations has changed by a tenth. A stack does not accept a start.
         y_sd : float or (n,) array_like, optional
             Known standard deviations of the errors of y, in the user's units. The noise of an observation is the sum of
             the known error and an error with the standard deviation ``sigma_n``. The model then has no warp.
@@ -281,7 +282,7 @@ class GaussianProcess:
             return Posterior.of(fit_sparse(observed, self.inducing, options, seed))
         _warn_of_cost(len(observed.train))
         if start is not None:
-            observed.model.check_start(start, options.chains)
+            observed.model.check_start(start, METHODS[options.method].chains_of_start(options))
         program = compiled(self.model.kernel.program, progress)
 
         def fit_once(attempt: Attempt) -> Posterior:

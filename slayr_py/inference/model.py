@@ -249,8 +249,8 @@ class Model:
             entries["y_sd"] = y_sd
         return self.kernel.contract.data(entries, self.hyperparameters)
 
-    def check_start(self, start: WarmStart, chains: int) -> None:
-        """Check that a warm start fits this model and number of chains.
+    def check_start(self, start: WarmStart, chains: int | None) -> None:
+        """Check that a warm start fits this model and number of chains; None for any number, also without chains.
 
         Raises
         ------
@@ -258,12 +258,21 @@ class Model:
             If the start comes from a fit with another kernel, space or number of chains.
         """
         shapes = {name: values.shape for name, values in start.points.items()}
+        if chains is None and start.chains == 0:  # a mode
+            needed = {name: (1, *shape) for name, shape in self.parameter_shapes.items()}
+            if shapes != needed:
+                raise DataError(
+                    f"the warm start is a mode of shapes {shapes}; this model needs {needed}; use a start from a fit "
+                    "with the same kernel"
+                )
+            return
+        chains = start.chains if chains is None else chains
         needed = {name: (chains, *shape) for name, shape in self.parameter_shapes.items()}
         n = sum(int(np.prod(shape)) for shape in self.parameter_shapes.values())
         sizes = start.inverse_metric.shape in ((n,), (n, n)) and start.draws.shape[1] in (0, n)
         if shapes != needed or start.step_size.shape != (chains,) or not sizes:
             raise DataError(
-                f"the warm start has states of shapes {shapes} for {len(start.step_size)} chains; this model with "
+                f"the warm start has states of shapes {shapes} for {start.chains} chains; this model with "
                 f"{chains} chains needs {needed}; use a start from a fit with the same kernel and number of chains"
             )
 

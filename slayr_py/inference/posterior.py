@@ -403,7 +403,7 @@ class Posterior:
         Raises
         ------
         DataError
-            If this is neither a NUTS fit nor carried from one.
+            If the method is 'laplace' or 'pathfinder', or the fit is sparse.
         """
         return self.only("warm start").warm_start()
 

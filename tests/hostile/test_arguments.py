@@ -26,6 +26,7 @@ STUDIES = [
     ({"chains": 10**7}, sl.DataError, "chains is 10000000; all chains together have at most 1,000,000 iterations"),
     ({"chains": 2000, "draws": 2000}, sl.DataError, r"chains \* draws is 4000000; .*reduce it"),
     ({"warmup": 10**9}, sl.DataError, "warmup is 1000000000; .*reduce it"),
+    ({"chains": 10**6}, sl.DataError, r"chains \* warmup is 300000000; .*reduce it"),
     ({"storage": 3}, sl.StorageError, "the storage is 3; a storage URL looks like sqlite:///study.db"),
     ({"initial_configs": THREE[0]}, sl.SpaceError, "are a single mapping; put it into a list"),
     ({"initial_configs": [3]}, sl.SpaceError, "3; give a mapping"),

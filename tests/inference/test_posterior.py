@@ -70,10 +70,15 @@ def test_unknown_engine(mixed_posterior):
 
 
 @pytest.mark.stan
-def test_a_point_estimate_has_no_warm_start(branin_data):
+def test_chains_cannot_start_at_a_mode(branin_data):
     space, configs, y = branin_data
-    with pytest.raises(sl.DataError, match="map fit has no chains"):
-        sl.GaussianProcess(space).fit(configs, y, method="map").warm_start()
+    gp = sl.GaussianProcess(space)
+    start = gp.fit(configs, y, method="map").warm_start()
+    for chains in (1, 4):
+        with pytest.raises(sl.DataError, match=f"for 0 chains; this model with {chains} chains needs"):
+            gp.fit(configs, y, start=start, chains=chains)
+    with pytest.raises(sl.DataError, match="laplace fit has no chains"):
+        gp.fit(configs, y, method="laplace", draws=50, retries=0).warm_start()
 
 
 def test_a_short_description_has_medians_and_intervals(mixed_posterior):

@@ -16,7 +16,7 @@ from slayr_py.inference.diagnostics.checks import Diagnostics
 from slayr_py.inference.model import Model
 from slayr_py.inference.records.environment import environment
 from slayr_py.inference.records.summary import summarise
-from slayr_py.inference.sampling.guesses import BEST_MODE
+from slayr_py.inference.sampling.guesses import BEST_MODE, PERIODOGRAM
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.toolchain import CompiledProgram
@@ -26,7 +26,10 @@ FORMAT = 1
 
 _COLD = "drawn by CmdStan from (-2, 2), on the unconstrained scale, from seed and chain"
 _WARM = "the points of the start"
-_AT_PERIODS = f"periods of the best mode found from the periodogram; the others {_COLD}"
+_AT_PERIODS = {
+    BEST_MODE: f"periods of the best mode found from the periodogram; the others {_COLD}",
+    PERIODOGRAM: f"periods from the periodogram; the others {_COLD}",
+}
 
 
 def make_record(
@@ -55,7 +58,7 @@ def make_record(
         "maximize": maximize,
         "arguments": run.arguments,
         "calls": _shorten(run.calls),
-        "inits": _WARM if start else _AT_PERIODS if any(call.get("init") == BEST_MODE for call in run.calls) else _COLD,
+        "inits": _WARM if start else _initial_values(run.calls),
         "start": start.asdict() if start else None,
         "abandoned": list(abandoned),
         # All chains of a warm start share the metric in "start".
@@ -64,6 +67,12 @@ def make_record(
         "summary": summarise(model, run),
         "diagnostics": diagnostics.asdict(),
     }
+
+
+def _initial_values(calls: Sequence[Mapping[str, Any]]) -> str:
+    """Describe the initial values of a cold start."""
+    origins = {call.get("init") for call in calls}
+    return next((text for origin, text in _AT_PERIODS.items() if origin in origins), _COLD)
 
 
 def check_format(record: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,17 +14,20 @@ from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, importan
 from slayr_py.inference.diagnostics.importance import smoothed_resample
 from slayr_py.inference.sampling.command import CommonArguments
 from slayr_py.inference.sampling.density import Density
-from slayr_py.inference.sampling.guesses import Guess, period_guesses
+from slayr_py.inference.sampling.guesses import PERIODOGRAM, Guess, period_guesses
 from slayr_py.inference.sampling.method import FitMethod, Job
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run, call, columns_of, shapes_of, variables_of
 from slayr_py.inference.sampling.population import improve
+from slayr_py.inference.sampling.warm_start import WarmStart
+from slayr_py.space import FloatArray
 
 MODE_STARTS = 4  # several starts, since the posterior of length-scales can have several modes
+GROWTH = 1.1  # of the number of observations, after which a random start is tried again beside the last mode
+
 _PATHS = 4
 _ELBO_DRAWS = 10  # draws per approximation on a path; with Stan's default of 25 they cost more than the paths
 _STEPS = 10  # of population Monte Carlo; all of them take less time than NUTS
-_MODE = {"mode_starts": MODE_STARTS}
 
 
 class Mode(FitMethod):
@@ -39,10 +42,34 @@ class Mode(FitMethod):
         return {}
 
     @override
+    def warm_start(
+        self, draws: Mapping[str, FloatArray], record: Mapping[str, Any], acceptance_rate: float
+    ) -> WarmStart:
+        return WarmStart.of_mode(draws, record["arguments"]["searched"])
+
+    @override
     def sample(self, job: Job) -> Run:
-        fit, calls = best_mode(job, period_guesses(job.data, MODE_STARTS))
+        """Climb from the mode of the start; from random starts if there is none, or if one is due.
+
+        The mode of earlier observations leads to the nearest mode, which need not be the highest any more. A random
+        start is due when the number of observations has changed by a tenth since the last one.
+        """
+        n = int(job.data["N"])
+        if job.start is None:
+            return self._climb(job, MODE_STARTS, n)
+        searched = job.start.searched
+        if searched / GROWTH < n < searched * GROWTH:
+            try:
+                return self._climb(job, 0, searched)
+            except RuntimeError:  # the density is not defined at the last mode
+                pass
+        return self._climb(job, 1, n)
+
+    def _climb(self, job: Job, random: int, searched: int) -> Run:
+        fit, calls = best_mode(job, period_guesses(job.data, random), random)
         table = np.asarray(fit.optimized_params_np)[None, None, :]
-        return Run(variables_of(table, fit.column_names), shapes_of(fit.column_names), dict(_MODE), calls=calls)
+        settings = {"mode_starts": random + bool(job.start), "searched": searched}
+        return Run(variables_of(table, fit.column_names), shapes_of(fit.column_names), settings, calls=calls)
 
 
 class Laplace(FitMethod):
@@ -57,7 +84,7 @@ class Laplace(FitMethod):
             **_in_folder(job.common, "laplace"), mode=mode, draws=job.total_draws, jacobian=True
         )
         calls.append(call(fit, mode="the best mode"))
-        return _resample(job, fit, ("log_p__", "log_q__"), _MODE, calls)
+        return _resample(job, fit, ("log_p__", "log_q__"), {"mode_starts": MODE_STARTS}, calls)
 
 
 class Pathfinder(FitMethod):
@@ -80,7 +107,8 @@ class Pathfinder(FitMethod):
             calculate_lp=True,
         )
         settings = {"paths": _PATHS, "elbo_draws": _ELBO_DRAWS}
-        return _resample(job, fit, ("lp__", "lp_approx__"), settings, [call(fit)])
+        origins = {"init": PERIODOGRAM} if guesses else {}
+        return _resample(job, fit, ("lp__", "lp_approx__"), settings, [call(fit, **origins)])
 
 
 def _resample(
@@ -118,14 +146,21 @@ def _resample(
 
 
 def best_mode(
-    job: Job, guesses: Sequence[Guess], iterations: int = 2000
+    job: Job, guesses: Sequence[Guess], random: int = MODE_STARTS, iterations: int = 2000
 ) -> tuple[cmdstanpy.CmdStanMLE, list[dict[str, Any]]]:
-    """Return the best mode over several starts, and the calls that found the modes."""
-    seeds = np.random.default_rng(job.common["seed"]).integers(1, 2**31 - 300, MODE_STARTS)
+    """Return the best mode from the start of the job and from random ones, and the calls that found the modes.
+
+    The ``guesses`` replace coordinates of the first random starts.
+    """
+    starts: list[tuple[Guess | None, dict[str, str]]] = [(guess, {"init": PERIODOGRAM}) for guess in guesses]
+    starts += [(None, {})] * (random - len(guesses))
+    if job.start:
+        starts.insert(0, (job.start.centre(), {"init": "start"}))
+    seeds = np.random.default_rng(job.common["seed"]).integers(1, 2**31 - 300, len(starts))
     best = None
     failure = None
     calls = []
-    for i, seed in enumerate(seeds):
+    for i, (seed, (inits, origins)) in enumerate(zip(seeds, starts, strict=True)):
         try:
             # L-BFGS that stops in a failed line search is as close to the mode as rounding allows.
             fit = job.model.optimize(
@@ -134,16 +169,16 @@ def best_mode(
                 jacobian=True,
                 iter=iterations,
                 require_converged=False,
-                inits=guesses[i] if i < len(guesses) else None,
+                inits=inits,
             )
         except RuntimeError as error:
             failure = error
             continue
-        calls.append(call(fit))
+        calls.append(call(fit, **origins))
         if best is None or fit.optimized_params_dict["lp__"] > best.optimized_params_dict["lp__"]:
             best = fit
     if best is None:
-        raise RuntimeError(f"no mode found from {MODE_STARTS} starts; {failure}")
+        raise RuntimeError(f"no mode found from {len(starts)} starts; {failure}")
     return best, calls
 
 

@@ -18,6 +18,9 @@ from slayr_py.space import FloatArray
 Guess = dict[str, list[float]]
 """Initial values of some coordinates of a program, by name; the other coordinates are random."""
 
+PERIODOGRAM = "the periodogram"
+"""Origin of initial values in the record of a call: the guesses."""
+
 BEST_MODE = "the best mode"
 """Origin of initial values in the record of a call: the mode with the largest density over all guesses."""
 

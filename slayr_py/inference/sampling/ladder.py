@@ -240,7 +240,7 @@ def plan_attempts(
     A point estimate is the only attempt, since no diagnostics can reject it.
     """
     method = METHODS[options.method]
-    requested = Attempt(options, seed, start if method.carries else None)
+    requested = Attempt(options, seed, start if method.carries or method.point_estimate else None)
     if method.point_estimate:
         return [requested]
     cold = Attempt(options.updated(method="nuts"), seed)

@@ -112,7 +112,11 @@ class FitMethod(ABC):
     @property
     def warm_starts(self) -> bool:
         """Whether a later fit can start from one by this method."""
-        return self.has_chains or self.carries
+        return self.has_chains or self.carries or self.point_estimate
+
+    def chains_of_start(self, options: FitOptions) -> int | None:
+        """Return the number of chains that a start must have; None for a mode, which begins without chains."""
+        return None if self.point_estimate else options.chains
 
     @abstractmethod
     def sample(self, job: Job) -> Run:

@@ -164,7 +164,7 @@ def _first_round(job: Job) -> tuple[dict[str, Any], dict[str, str], list[dict[st
     if not guesses:
         return settings, {}, []
     try:
-        best, calls = best_mode(job, guesses, _GUESS_ITERATIONS)
+        best, calls = best_mode(job, guesses, iterations=_GUESS_ITERATIONS)
     except RuntimeError:
         inits: Guess = guesses[0]
         calls = []

@@ -91,9 +91,10 @@ class FitOptions:
         for name in ("chains", "warmup", "draws", "max_treedepth", "ess"):
             if name != "ess" or self.ess is not None:
                 object.__setattr__(self, name, check_integer(name, getattr(self, name)))
-        for name, number in (("chains", self.chains), ("warmup", self.chains * self.warmup), ("draws", self.draws)):
-            _check_cost(name, getattr(self, name), number)
-        _check_cost("chains * draws", self.chains * self.draws, self.chains * self.draws)
+        for name in ("chains", "warmup", "draws"):
+            _check_cost(name, getattr(self, name))
+        _check_cost("chains * warmup", self.chains * self.warmup)
+        _check_cost("chains * draws", self.chains * self.draws)
         target = self.target_acceptance
         if not isinstance(target, int | float | np.number) or not 0 < target < 1:
             raise DataError(f"target_acceptance is {target!r}; give a number between 0 and 1")
@@ -152,9 +153,9 @@ class FitOptions:
         return options
 
 
-def _check_cost(name: str, value: int, iterations: int) -> None:
+def _check_cost(name: str, value: int) -> None:
     """Raise `DataError` for more iterations than memory and time allow."""
-    if iterations > LARGEST_DRAWS:
+    if value > LARGEST_DRAWS:
         raise DataError(
             f"{name} is {value}; all chains together have at most {LARGEST_DRAWS:,} iterations: a million draws "
             "of 125 numbers need 1 GB of memory and, at 1 ms each, 17 minutes; reduce it"

@@ -1,4 +1,4 @@
-"""Warm starts: draws, states, step sizes and metric from an earlier fit with a similar posterior."""
+"""Warm starts: the mode, or draws, states, step sizes and metric, of an earlier fit with a similar posterior."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PRIOR_VARIANCE = 1e-3  # Stan's own shrinkage of an estimated metric
 
 @dataclass(frozen=True)
 class WarmStart:
-    """Draws of an earlier fit; initial states, step sizes and metric of NUTS chains.
+    """Draws of an earlier fit; initial states, step sizes and metric of NUTS chains. A mode is a state without chains.
 
     Attributes
     ----------
@@ -36,12 +36,15 @@ class WarmStart:
         Variances, or covariances, of the program's P parameters in its order.
     draws : (s, P) float64
         Draws of these parameters, rounded to single precision, in which they are stored.
+    searched : int
+        Number of observations with which a mode was last sought from random starts; 0 after a fit with draws.
     """
 
     points: dict[str, FloatArray]
     step_size: FloatArray
     inverse_metric: FloatArray
     draws: FloatArray
+    searched: int = 0
 
     def __post_init__(self) -> None:
         # Rounded here and not only where they are stored: a resumed study has the draws of an uninterrupted one.
@@ -87,6 +90,16 @@ class WarmStart:
         points = {name: values[0, rows].copy() for name, values in draws.items()}
         return cls(points, step_size, estimated_metric(flat), _thin(flat))
 
+    @classmethod
+    def of_mode(cls, mode: Mapping[str, FloatArray], searched: int) -> WarmStart:
+        """Return a start from a mode (1, 1, ...), which chains cannot use: it has no step sizes and no metric."""
+        points = {name: values[:, -1].copy() for name, values in mode.items()}
+        return cls(points, np.empty(0), np.empty(0), _flat(mode)[:0], searched)
+
+    def centre(self) -> dict[str, Any]:
+        """Return the mean of the initial states, or the mode, in the form that CmdStan reads."""
+        return {name: values.mean(axis=0).tolist() for name, values in self.points.items()}
+
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able form without loss of precision."""
         return {
@@ -94,6 +107,7 @@ class WarmStart:
             "step_size": self.step_size.tolist(),
             "inverse_metric": _packed(self.inverse_metric, "<f8"),
             "draws": _packed(self.draws, "<f4"),
+            "searched": self.searched,
         }
 
     @classmethod
@@ -110,9 +124,10 @@ class WarmStart:
             step_size = np.array(values["step_size"], dtype=np.float64)
             metric = _unpacked(values["inverse_metric"], "<f8")
             draws = _unpacked(values["draws"], "<f4")
-        except (KeyError, TypeError, ValueError, AttributeError, zlib.error) as error:
+            searched = int(values["searched"])
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError, zlib.error) as error:
             raise DataError(f"this is not a warm start: {error!r}; use the result of WarmStart.asdict()") from error
-        return cls(points, step_size, metric, draws)
+        return cls(points, step_size, metric, draws, searched)
 
 
 def _flat(draws: Mapping[str, FloatArray]) -> FloatArray:

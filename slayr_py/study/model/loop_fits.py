@@ -26,12 +26,12 @@ from slayr_py.inference import (
     unreliability,
 )
 from slayr_py.study.model.fit_cache import FitCache
-from slayr_py.study.storage.fit_records import last_warm_start, part_name
+from slayr_py.study.storage.fit_records import LastStart, last_warm_start, part_name
 from slayr_py.study.storage.trials import Observations
 
 AUDITS = frozenset(round(16 * 1.5**i) for i in range(12))
-"""Numbers of observations at which the loop also fits from a cold start, if it carried the posterior or started chains
-from the last fit: 16, 24, 36, ... No diagnostic can see a mode that no draw has visited."""
+"""Numbers of observations from which on the next fit is also made from a cold start, if the loop carried the posterior
+or started chains from the last fit: 16, 24, 36, ... No diagnostic can see a mode that no draw has visited."""
 
 _AUDITED = {"carried": "the carried posterior", "warm": "the fit from a warm start"}
 
@@ -47,7 +47,8 @@ class KernelFit:
         Name of the fit in the attributes of a trial; empty unless the study has several objectives, or the kernel is a
         part of a stack.
     options : FitOptions
-    start : WarmStart, optional
+    last : LastStart, optional
+        The last fit, from which this one starts.
     posterior : Posterior, optional
         None for a planned fit.
     abandoned : tuple of mappings
@@ -57,7 +58,7 @@ class KernelFit:
     gp: GaussianProcess
     name: str
     options: FitOptions
-    start: WarmStart | None = None
+    last: LastStart | None = None
     posterior: Posterior | None = None
     abandoned: tuple[Mapping[str, Any], ...] = ()
 
@@ -86,7 +87,8 @@ class KernelFit:
         outcome = Outcome(Attempt.recorded(record), self.completed, (why,), record["seconds"])
         entry = outcome.entry(f"from there with {draws} draws a chain")
         options = self.options.updated(draws=draws)
-        return KernelFit(self.gp, self.name, options, self.completed.warm_start(), None, (*self.abandoned, entry))
+        last = LastStart(self.completed.warm_start(), len(self.completed.train))
+        return KernelFit(self.gp, self.name, options, last, None, (*self.abandoned, entry))
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,8 @@ class LoopFits:
     def resume(self, number: int, plan: Sequence[KernelFit]) -> list[KernelFit]:
         """Return the plan with each fit starting from the last one of its kernel before trial ``number``."""
         numbers = self.observed.numbers
-        starts = [last_warm_start(self.study, number, fit.gp, fit.options.chains, numbers, fit.name) for fit in plan]
-        return [replace(fit, start=start) for fit, start in zip(plan, starts, strict=True)]
+        lasts = [last_warm_start(self.study, number, fit.gp, fit.options, numbers, fit.name) for fit in plan]
+        return [replace(fit, last=last) for fit, last in zip(plan, lasts, strict=True)]
 
     def fit(self, plan: Sequence[KernelFit], stream: np.random.SeedSequence) -> tuple[list[KernelFit], Posterior]:
         """Run the fits of a plan and combine their posteriors.
@@ -206,9 +208,10 @@ class LoopFits:
         seed = as_stan_seed(part_stream(stream, fit.gp.model.kernel) if self.gp.is_stack else stream)
         data = self.observed.y.tobytes(), self.observed.y_sd.tobytes()
         key = (self.study.study_name, fit.name, tuple(self.observed.numbers), *data, seed, fit.options)
-        # A fit that continues another one of the same data has its audit.
-        audit = len(self.observed.y) in AUDITS and not fit.abandoned
-        attempt = Attempt(fit.options, seed, fit.start)
+        # The next number may fall within a batch. A fit that continues another one of the same data has its audit.
+        before = 0 if fit.last is None else fit.last.observations
+        audit = any(before < number <= len(self.observed.y) for number in AUDITS)
+        attempt = Attempt(fit.options, seed, None if fit.last is None else fit.last.start)
         posterior = self.cache.get(key, lambda: self._fit_and_audit(fit.gp, attempt, audit))
         return replace(fit, posterior=posterior, abandoned=(*fit.abandoned, *posterior.record["abandoned"]))
 

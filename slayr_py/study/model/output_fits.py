@@ -70,9 +70,10 @@ class OutputFits:
         """
         # The stream depends on the data instead of the trial, so that equal data give equal fits.
         stream = np.random.SeedSequence([self.seed, zlib.crc32(name.encode()), max(results.numbers) + 1])
-        start = None
+        last = None
         if self.warm_starts:
-            start = last_warm_start(self.study, self.number, gp, options.chains, results.numbers, name)
+            last = last_warm_start(self.study, self.number, gp, options, results.numbers, name)
+        start = None if last is None else last.start
         seed = as_stan_seed(stream)
         key = (self.study.study_name, name, tuple(results.numbers), results.values.tobytes(), seed, options)
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError
-from slayr_py.inference import METHODS, GaussianProcess, Posterior, WarmStart
+from slayr_py.inference import METHODS, FitOptions, GaussianProcess, Posterior, WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import jsonable
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, SHARED_KEY, START_KEY, study_record
@@ -24,6 +24,13 @@ from slayr_py.study.storage.trials import to_ranges
 
 _SHARED = ("program", "machine", "priors")  # entries of a record
 _LONG = 1000  # characters of a kernel that is stored once for all fits of a study
+
+
+class LastStart(NamedTuple):
+    """A stored warm start, and the number of observations of the fit that it comes from."""
+
+    start: WarmStart
+    observations: int
 
 
 def store_fit(
@@ -123,8 +130,8 @@ def keys(name: str = "") -> tuple[str, str]:
 
 
 def last_warm_start(
-    study: Study, number: int, gp: GaussianProcess, chains: int, observed: Sequence[int], name: str = ""
-) -> WarmStart | None:
+    study: Study, number: int, gp: GaussianProcess, options: FitOptions, observed: Sequence[int], name: str = ""
+) -> LastStart | None:
     """Return the warm start stored by the latest fit before trial ``number``, or None if this model cannot use it.
 
     Fits to the same trials ``observed`` are skipped, so that a process that repeats such a fit after an interruption
@@ -133,13 +140,14 @@ def last_warm_start(
     fit_key, start_key = keys(name)
     ranges = to_ranges(observed)
     for earlier in sorted(study.get_trials(deepcopy=False), key=lambda trial: -trial.number):
-        if earlier.user_attrs.get(fit_key, {}).get("trials") == ranges:
+        fitted = earlier.user_attrs.get(fit_key, {}).get("trials")
+        if fitted == ranges:
             continue
         if earlier.number < number and start_key in earlier.user_attrs:
             try:
                 start = WarmStart.fromdict(earlier.user_attrs[start_key])
-                gp.model.check_start(start, chains)
-            except DataError:
+                gp.model.check_start(start, METHODS[options.method].chains_of_start(options))
+                return LastStart(start, sum(last - first + 1 for first, last in fitted))
+            except (DataError, TypeError, ValueError):
                 return None
-            return start
     return None

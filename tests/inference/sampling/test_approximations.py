@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,32 @@ def test_the_mode_is_a_mode(branin_data):
     point = {name: scores[name].values[0, 0] for name in map(str, scores.data_vars)}
     row = compiled("matern_gp").model().log_prob(point, data=posterior.data, sig_figs=18).iloc[0].to_numpy()
     assert np.all(np.abs(row[1:]) < 1e-2)
+
+
+@pytest.mark.stan
+def test_a_mode_is_sought_from_an_earlier_one(branin_data):
+    space, configs, y = branin_data
+    gp = sl.GaussianProcess(space)
+    model = compiled("matern_gp").model()
+
+    def fitted(start, n=20):
+        """Return the log density of the mode of n observations, the number of optimisations and the next start."""
+        posterior = gp.fit(configs[:n], y[:n], method="map", start=start, seed=4)
+        mode = posterior.warm_start()
+        density = model.log_prob(mode.centre(), data=posterior.data, sig_figs=18)["lp__"].iloc[0]
+        return density, len(posterior.record["calls"]), mode
+
+    best, calls, mode = fitted(None)
+    assert calls == 4 and mode.searched == 20
+    again, calls, _ = fitted(mode)
+    assert calls == 1 and again >= best - 1e-6
+    earlier = fitted(None, 18)[2]
+    density, calls, grown = fitted(earlier)
+    assert calls == 2 and grown.searched == 20 and density >= best - 1e-3
+    # A start without a density is replaced by a random one.
+    undefined = {name: np.full_like(values, 1e9) for name, values in mode.points.items()}
+    density, calls, repaired = fitted(replace(mode, points=undefined))
+    assert calls == 1 and np.isfinite(density) and np.all(np.abs(repaired.points["z_mu"]) < 1e3)
 
 
 @pytest.mark.stan

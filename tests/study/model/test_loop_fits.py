@@ -18,8 +18,9 @@ from slayr_py.inference import FitOptions, GaussianProcess, WarmStart
 from slayr_py.study import StanGPSampler, ask, create_study, minimize, posterior_of, replay, suggestion_table
 from slayr_py.study.model import loop_fits, proposal
 from slayr_py.study.model.fit_cache import FitCache
-from slayr_py.study.model.loop_fits import AUDITS, KernelFit, LoopFits
+from slayr_py.study.model.loop_fits import KernelFit, LoopFits
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, SUGGESTION_KEY
+from slayr_py.study.storage.fit_records import LastStart
 from slayr_py.study.storage.trials import Observations
 
 SMALL = {"n_initial": 4, "seed": 3, "chains": 2, "warmup": 100, "draws": 50, "ess": 20, "progress": False}
@@ -193,7 +194,8 @@ def test_weights_of_modes(plane, quick):
     record = suggestion(study.trials[5])
     assert record["method"] == "map" and record["acquisition"]["error"] is None
     assert "weights from point estimates" in record["diagnostics"]["kernel_notes"][0]
-    assert not any(key.startswith(START_KEY) for key in study.trials[5].user_attrs)
+    starts = [value for key, value in study.trials[5].user_attrs.items() if key.startswith(START_KEY)]
+    assert len(starts) == 2 and all(start["searched"] == 5 for start in starts)
 
 
 @pytest.mark.stan
@@ -218,20 +220,20 @@ def test_models_of_feasibility_have_the_first_kernel_and_options_apply_to_all(pl
 
 
 @pytest.mark.stan
-@pytest.mark.parametrize("n", [15, 16])
-def test_chains_from_a_warm_start_are_audited(n):
+@pytest.mark.parametrize(("last", "n", "due"), [(14, 15, False), (15, 16, True), (14, 17, True), (16, 17, False)])
+def test_chains_from_a_warm_start_are_audited(last, n, due):
     gp = GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}))
     x = (np.arange(n) + 0.5) / n
     y = np.sin(6 * x)
     options = FitOptions(method="nuts", chains=2, warmup=100, draws=40, ess=20)
-    start = gp.fit(x[:-1, None], y[:-1], seed=1, options=options).warm_start()
+    start = gp.fit(x[:last, None], y[:last], seed=1, options=options).warm_start()
     feasible = np.ones(n, dtype=bool)
     observed = Observations(list(range(n)), [{"x": float(v)} for v in x], y, False, np.zeros(n), feasible, feasible)
     fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
-    (fit,) = fits.fit_all([KernelFit(gp, "", options, start)], np.random.SeedSequence(1))
-    assert fit.completed.record["arguments"]["start"] == ("cold" if n in AUDITS else "warm")
+    (fit,) = fits.fit_all([KernelFit(gp, "", options, LastStart(start, last))], np.random.SeedSequence(1))
+    assert fit.completed.record["arguments"]["start"] == ("cold" if due else "warm")
     audits = [entry for entry in fit.abandoned if entry["why"][0].startswith("audit: ")]
-    assert [entry["start"] for entry in audits] == (["warm"] if n in AUDITS else [])
+    assert [entry["start"] for entry in audits] == (["warm"] if due else [])
     (again,) = fits.fit_all([fit.extend(80, "a test")], np.random.SeedSequence(2))  # of the same data: no other audit
     assert again.completed.record["arguments"]["start"] == "warm"
 
@@ -256,7 +258,7 @@ def test_an_audit_finds_a_mode_that_no_carried_draw_has_visited():
     observed = Observations(list(range(16)), [{"x": float(v)} for v in x], y, False, np.zeros(16), feasible, feasible)
     fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
     for seed in range(5):
-        (audited,) = fits.fit_all([KernelFit(gp, "", options, start)], np.random.SeedSequence(seed))
+        (audited,) = fits.fit_all([KernelFit(gp, "", options, LastStart(start, 15))], np.random.SeedSequence(seed))
         arguments = audited.completed.record["arguments"]
         assert (arguments["method"], arguments["start"]) == ("carried", "cold")
         # At least 100 effective draws: the standard error of the share is at most 0.05.

@@ -189,10 +189,10 @@ def test_no_second_fit_if_the_acquisition_is_negligible(plane, monkeypatch):
 
 @pytest.mark.stan
 @pytest.mark.usefixtures("any_monte_carlo_error")
-def test_a_point_estimate_has_neither_start_nor_error(plane):
+def test_a_point_estimate_has_no_chains_and_no_error(plane):
     study = advance(create_study(plane, **NUTS | {"method": "map"}), 5)
     record = study.trials[-1].user_attrs[SUGGESTION_KEY]
-    assert START_KEY not in study.trials[-1].user_attrs
+    assert study.trials[-1].user_attrs[START_KEY]["step_size"] == []
     assert record["fit"]["start"] is None and record["acquisition"]["error"] is None
 
 

@@ -16,9 +16,9 @@ from testing_studies import NUTS, advance, creased_bowl, starts_of_fits
 
 import slayr_py as sl
 from slayr_py.errors import InferenceError, StorageError
-from slayr_py.inference import GaussianProcess
+from slayr_py.inference import FitOptions, GaussianProcess
 from slayr_py.space import Encoder
-from slayr_py.study import ask, create_study, posterior_of, replay, suggestion_table, tell
+from slayr_py.study import ask, config_of, create_study, posterior_of, replay, suggestion_table, tell
 from slayr_py.study.model import loop_fits
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.fit_records import last_warm_start
@@ -58,6 +58,29 @@ def test_posteriors_are_carried_also_when_resumed_and_audited(plane, tmp_path, m
     assert [t.user_attrs.get(START_KEY) for t in stopped.trials] == [t.user_attrs.get(START_KEY) for t in whole.trials]
 
 
+def test_a_mode_is_sought_from_the_last_one_also_when_resumed(plane, tmp_path):
+    options = {"method": "map", "n_initial": 10, "seed": 3, "cost": "seconds"}
+
+    def advanced(study, n):
+        for _ in range(n):
+            trial = ask(study)
+            tell(study, trial, creased_bowl(config_of(trial)), cost=1.0 + trial.number)
+        return study
+
+    whole = advanced(create_study(plane, **options), 13)
+    for key in (FIT_KEY, f"{FIT_KEY}:cost seconds"):
+        records = [trial.user_attrs[key] for trial in whole.trials[10:]]
+        # A random start joins the last mode when there are a tenth more observations.
+        assert [len(record["calls"]) for record in records] == [4, 2, 1]
+        assert [record["arguments"]["searched"] for record in records] == [10, 11, 11]
+        assert [record["start"] for record in records] == [None, {"trial": 10}, {"trial": 11}]
+    assert all(each.identical for number in (11, 12) for each in replay(whole, number))
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    for n in (11, 1, 1):
+        stopped = advanced(create_study(plane, storage=url, study_name="s", **options), n)
+    assert [t.params for t in stopped.trials] == [t.params for t in whole.trials]
+
+
 def test_warm_starts_can_be_turned_off(plane):
     study = advance(create_study(plane, warm_starts=False, **NUTS), 6)
     assert starts_of_fits(study) == [None] * 4 + ["cold", "cold"]
@@ -86,9 +109,10 @@ def test_a_failed_trial_provides_a_warm_start(plane):
     # The next trial has the same data, so that it shares the fit.
     assert starts_of_fits(advance(study, 2))[-3:] == ["cold", "cold", "warm"]
     gp = study.sampler.strategy.surrogate.gp
-    assert last_warm_start(study, 6, gp, 2, range(6)) is not None
-    assert last_warm_start(study, 5, gp, 2, range(4)) is None
-    assert last_warm_start(study, 4, gp, 2, range(4)) is None
+    options = FitOptions(chains=2)
+    assert last_warm_start(study, 6, gp, options, range(6)) is not None
+    assert last_warm_start(study, 5, gp, options, range(4)) is None
+    assert last_warm_start(study, 4, gp, options, range(4)) is None
 
 
 def test_an_audit_that_fails_its_check_keeps_the_carried_posterior(plane, monkeypatch):
