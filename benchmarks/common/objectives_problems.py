@@ -141,7 +141,7 @@ TRADEOFFS = {
     ),
     "wfg4": Tradeoff(cube(6), partial(wfg, number=4), (2.2, 4.4), 9.68 - 2 * np.pi),
     "wfg9": Tradeoff(cube(6), partial(wfg, number=9), (2.2, 4.4), 9.68 - 2 * np.pi),
-    "forest": Tradeoff(forest_space(), forest, (50.0, 4.0), 99.0),
+    "forest": Tradeoff(forest_space(), forest, (50.0, 4.0), 104.38639134344629),
     "branin-currin-noisy": Tradeoff(cube(2), branin_currin, (18.0, 6.0), 59.36011874867746, noise=(15.19, 0.63)),
 }
 

@@ -5,11 +5,11 @@
 Problems: BraninCurrin, ZDT1 to ZDT3, DTLZ2 with 2 and 3 objectives, WFG4 and WFG9, VehicleSafety, C2-DTLZ2 (with
 constraints), error and size of a random forest, and BraninCurrin with noise. Samplers: slayr, "slayr:key=value,...",
 Optuna's GP, TPE and NSGA-II, and BoTorch's qLogNEHVI. "slayr-reference" and "botorch-reference" are told the reference
-point of the problem; "slayr-first" minimises the first objective alone, to compare the time per suggestion. All have
-the same initial design of 10 configurations. The GP samplers of Optuna and BoTorch need torch and botorch. A run is
-written to objectives.csv when it is finished; run the same command again to resume after an interruption. Runs with
-fewer evaluations than --budget are made again. --report only prints the tables: the logarithm of the hypervolume that
-is missing, the mean rank over the problems, and the processor time of suggestions.
+point of the problem; All start with the default design of slayr_py, 5 to 7 configurations; Optuna's GP and TPE sampler
+add their own up to 10. The GP samplers of Optuna and BoTorch need torch and botorch. A run is written to objectives.csv
+when it is finished; run the same command again to resume after an interruption. Runs with fewer evaluations than
+--budget are made again. --report only prints the tables: the logarithm of the hypervolume that is missing, the mean
+rank over the problems, and the processor time of suggestions.
 """
 
 from __future__ import annotations
@@ -39,8 +39,6 @@ COLUMNS = [*KEYS, "number", "values", "violation", "seconds"]
 BUDGETS = (25, 60)
 SAMPLERS = ["slayr", "optuna-tpe", "optuna-nsga2", "optuna-gp", "botorch"]
 TOLD_REFERENCE = ("slayr-reference", "botorch-reference")
-FIRST = "slayr-first"
-WINDOW = 10  # suggestions up to the budget whose times are compared
 
 OTHERS: dict[str, Callable[[int], optuna.samplers.BaseSampler]] = {
     "optuna-gp": lambda seed: optuna.samplers.GPSampler(seed=seed),
@@ -61,8 +59,8 @@ def sampler_of(name: str, problem: Tradeoff, seed: int) -> optuna.samplers.BaseS
     if name in OTHERS:
         return OTHERS[name](seed)
     first, _, text = name.partition(":")
-    if first not in ("slayr", "slayr-reference", FIRST):
-        known = ", ".join(["slayr", "slayr:key=value", *TOLD_REFERENCE, FIRST, "botorch", *OTHERS])
+    if first not in ("slayr", "slayr-reference"):
+        known = ", ".join(["slayr", "slayr:key=value", *TOLD_REFERENCE, "botorch", *OTHERS])
         raise SystemExit(f"no sampler {name!r}; available: {known}")
     options = {"initial_configs": initial_design(problem.space, seed), "noisy": problem.noise is not None}
     if first in TOLD_REFERENCE:
@@ -93,8 +91,7 @@ class Optuna:
     """A run of a sampler of Optuna, of which slayr is one."""
 
     def __init__(self, problem: Tradeoff, name: str, seed: int) -> None:
-        self.objectives = 1 if name == FIRST else len(problem.reference)
-        directions = ["minimize"] * self.objectives
+        directions = ["minimize"] * len(problem.reference)
         self.space = problem.space
         self.study = optuna.create_study(directions=directions, sampler=sampler_of(name, problem, seed))
         if name in OTHERS:
@@ -110,7 +107,7 @@ class Optuna:
         """Report the values and the constraints of the last suggestion."""
         for name, excess in constraints.items():
             self.trial.set_constraint(name, excess)
-        self.study.tell(self.trial, list(values[: self.objectives]))
+        self.study.tell(self.trial, list(values))
 
 
 def run(problem: Tradeoff, name: str, seed: int, budget: int) -> Iterator[dict[str, Any]]:
@@ -170,21 +167,6 @@ def differences(rows: pd.DataFrame, budgets: Sequence[int]) -> pd.DataFrame:
     return pd.DataFrame(list(found.values()), index=index, columns=list(budgets))
 
 
-def price(rows: pd.DataFrame, budgets: Sequence[int]) -> str:
-    """Return the median processor time of a suggestion over that for the first objective alone, in Markdown."""
-    lines = []
-    for problem in TRADEOFFS:
-        cells = []
-        for b in budgets:
-            last = rows[(rows["problem"] == problem) & rows["number"].between(b - WINDOW, b - 1)]
-            medians = last.groupby("sampler")["seconds"].median()
-            if {"slayr", FIRST} <= set(medians.index):
-                cells.append(f"{medians['slayr']:.2f} / {medians[FIRST]:.2f} = {medians['slayr'] / medians[FIRST]:.1f}")
-        if len(cells) == len(budgets):
-            lines.append([problem, *cells])
-    return markdown(["seconds, all objectives / the first", *(f"at {b}" for b in budgets)], lines)
-
-
 def report(rows: pd.DataFrame, samplers: Sequence[str], budgets: Sequence[int]) -> str:
     """Return the tables in Markdown: means with standard errors, and mean ranks over the problems that all have."""
     table = differences(rows, budgets)
@@ -229,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = stored.rows()
     chosen = rows["problem"].isin(options.problems) & rows["sampler"].isin(options.samplers)
     budgets = [b for b in BUDGETS if b <= options.budget] or [options.budget]
-    print(report(rows[chosen], options.samplers, budgets), price(rows[chosen], budgets), sep="\n\n")
+    print(report(rows[chosen], options.samplers, budgets))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import optuna
 import pandas as pd
@@ -32,12 +32,14 @@ from slayr_py.study import (
     fit_notes,
     fit_table,
     fits_remarks,
+    fitted_numbers,
     found_kernels,
     front_figure,
     has_recommendation,
     has_several,
     pruning_text,
     quiet_optuna,
+    reference_of,
     regret_table,
     search_table,
     space_of,
@@ -46,6 +48,9 @@ from slayr_py.study import (
     suggestion_record,
     trials_table,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def inspect(
@@ -113,22 +118,35 @@ def inspect(
         _print_fits(fits.tail(trials), {trial.number: suggestion_record(trial) for trial in stored})
     if figure is not None:
         try:
-            draw = front_figure if has_several(loaded) else convergence_figure
-            draw(loaded).savefig(figure, dpi=150)
+            _figure(loaded, space).savefig(figure, dpi=150)
         except (OSError, ValueError) as error:
             raise ConfigError(f"the figure {figure} cannot be written: {error}") from error
         _print(f"\nfigure {figure}")
 
 
+def _figure(study: optuna.Study, space: ConfigurationSpace | None) -> Figure:
+    """Return the figure of the convergence, or of the front, with the band of two objectives that have a fit."""
+    if not has_several(study):
+        return convergence_figure(study)
+    if space is None or len(study.directions) != 2 or not fitted_numbers(study) or reference_of(study) is None:
+        return front_figure(study)
+    announce("fitting the models for the band of the front")
+    return Result(study, space).plot_front(band=0.9)
+
+
 def _print_best(study: optuna.Study, space: ConfigurationSpace | None) -> None:
     """Print the recommendation of a noisy study, and the best trial, or the front of several objectives."""
+    result = None if space is None else Result(study, space)
     if has_several(study):
+        probabilities = None
         try:
-            _print(f"\n{front_text(study)}")
+            if result is not None and has_recommendation(study):
+                announce("fitting the models for the probabilities of the front")
+                probabilities = result.front_probability()
+            _print(f"\n{front_text(study, probabilities)}")
         except DataError as error:
             _print(f"\nno front: {error}")
         return
-    result = None if space is None else Result(study, space)
     if result is not None and has_recommendation(study):
         announce("fitting the model for the recommendation")
         _print(f"\n{recommendation_text(result)}")

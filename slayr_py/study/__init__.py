@@ -14,11 +14,16 @@ from slayr_py.study.results.figures import (
     importance_figure,
 )
 from slayr_py.study.results.fit_text import attempts_text, fit_notes, fits_remarks, limits_text
-from slayr_py.study.results.front import front_table, hypervolume_of, reference_of
+from slayr_py.study.results.front import (
+    front_table,
+    hypervolume_of,
+    reference_of,
+    with_probabilities,
+)
 from slayr_py.study.results.loading import load
 from slayr_py.study.results.optimum import Optimum
 from slayr_py.study.results.recommendation import Recommendation, has_recommendation
-from slayr_py.study.results.refits import cost_model_of, last_fitted, posterior_of, replay
+from slayr_py.study.results.refits import cost_model_of, fitted_numbers, last_fitted, posterior_of, replay
 from slayr_py.study.results.report.page import write_report
 from slayr_py.study.results.result import Result
 from slayr_py.study.results.tables import (

@@ -188,8 +188,12 @@ def test_a_study_with_several_objectives(slayr, folder):
     assert (folder / "both_front.png").stat().st_size > 10_000
     code, out, _ = slayr("inspect", "both.db", "--figure", "front.png")
     assert code == 0 and "4 trials, minimize loss, maximize gain" in out and "front of" in out
-    assert (folder / "front.png").exists()
+    assert (folder / "front.png").exists() and "probability" not in out  # the objectives have no noise
     code, out, _ = slayr("replay", "both.db")
     assert code == 0 and out.count("identical, bit for bit") == 2
     code, _, err = slayr("optimize", "both.toml", "-q", "--noisy", "--budget", "5")
     assert code == 0, err
+    (folder / "noisy.toml").write_text((folder / "both.toml").read_text())
+    slayr("optimize", "noisy.toml", "-q", "--noisy")
+    code, out, _ = slayr("inspect", "noisy.db")
+    assert code == 0 and "probability" in out.partition("\ntrials\n")[0]

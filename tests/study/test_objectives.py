@@ -189,6 +189,16 @@ def test_the_fit_of_each_objective_is_stored_and_replayed():
     np.testing.assert_allclose(first.predict([params]).centre_and_spread()[0], predicted[0], rtol=1e-6)
 
 
+@pytest.mark.parametrize("warp", ["auto", "log"])
+def test_several_objectives_have_no_warp_by_default(warp):
+    """Large values of one objective belong to the other end of the front, so that they are not compressed as bad."""
+    study = run(budget=7, warp=warp).study
+    expected = [] if warp == "log" else ["no warp, since the study has several objectives: warp='auto'"]
+    for objective, part in enumerate(suggestion_record(study.trials[6])["objectives"]):
+        assert ("warp" in posterior_of(study, 6, objective=objective).idata.posterior) == (warp == "log")
+        assert [note for note in part["diagnostics"]["kernel_notes"] if "warp" in note] == expected
+
+
 def test_the_probability_of_the_front_knows_luck():
     """Without noise it is that of the values; with noise that exceeds their range nearly all may be on it."""
     exact = run(budget=6)
@@ -287,6 +297,7 @@ def test_the_report_and_the_figures_show_the_front(tmp_path):
     assert page.count("<svg") == 4 and f"The front has {len(result.front)} trials" in page
     assert "minimize loss, maximize gain" in page and "Convergence" not in page
     assert "the hypervolume still to be gained" in page and "lies with probability 0.9" in page
+    assert "The probability is that of being on the front" in page
     band = result.front_band(n=9, reference={"gain": -0.4, "loss": 0.3})
     assert list(band) == ["loss", "low", "median", "high"] and band["loss"].iloc[-1] == pytest.approx(0.3)
     assert (np.diff(band["median"]) >= 0).all() and band["median"].iloc[-1] > -0.1  # larger is better

@@ -108,6 +108,22 @@ def front_probabilities(study: Study, posteriors: Sequence[Posterior], n: int, s
     return table.sort_values("probability", ascending=False, kind="stable").reset_index(drop=True)
 
 
+def with_probabilities(table: pd.DataFrame, probabilities: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Add the probabilities of :func:`front_probabilities` to the table of a front.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The table with a last column, "probability".
+    str
+        Number and probability of the other trials that are probably on the front; empty if there are none.
+    """
+    probability = probabilities.set_index("number")["probability"]
+    others = probability[(probability > 0.5) & ~probability.index.isin(table["number"])]
+    text = ", ".join(f"{number} ({value:.2f})" for number, value in others.items())
+    return table.assign(probability=table["number"].map(probability)), text
+
+
 def front_band(
     study: Study,
     posteriors: Sequence[Posterior],

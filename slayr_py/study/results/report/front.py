@@ -10,13 +10,22 @@ import pandas as pd
 from slayr_py.errors import SlayrError
 from slayr_py.space import FloatArray
 from slayr_py.study.results.figures import front_figure, hypervolume_figure
-from slayr_py.study.results.front import beliefs_at_front, front_band, front_table, hypervolume_of, reference_of
+from slayr_py.study.results.front import (
+    beliefs_at_front,
+    front_band,
+    front_probabilities,
+    front_table,
+    hypervolume_of,
+    reference_of,
+    with_probabilities,
+)
 from slayr_py.study.results.report.blocks import Block, Cell, Drawings, Notice, Paragraph, Table
 from slayr_py.study.results.report.figures import drawing
 from slayr_py.study.results.report.reading import Absent, Reading
 from slayr_py.study.storage.objectives import goals_of
 
 _BAND = 0.9
+_FUNCTIONS = 256
 
 
 def front(reading: Reading) -> Iterator[Block]:
@@ -39,6 +48,9 @@ def front(reading: Reading) -> Iterator[Block]:
     try:
         posteriors = reading.posteriors
         beliefs = beliefs_at_front(study, posteriors)
+        table, others = with_probabilities(table, front_probabilities(study, posteriors, _FUNCTIONS, 1))
+        if others:
+            yield Paragraph(f"Other trials are probably on the front of the objectives without noise: {others}.")
         if len(posteriors) == 2:
             band = front_band(study, posteriors, list(reading.feasibility.values()), _BAND, 80, 1)
         yield Paragraph(
@@ -67,4 +79,7 @@ def front(reading: Reading) -> Iterator[Block]:
         rows.append([Cell.of(value.item() if isinstance(value, np.generic) else value) for value in row.values()])
     titles = ["trial", *(goal.name for goal in goals_of(study)), *table.columns[1 + len(study.directions) :]]
     titles = [title.removeprefix("params_") for title in titles]
-    yield Table("front-table", "The front, sorted by the first objective.", titles, rows, interactive=True)
+    caption = "The front, sorted by the first objective."
+    if "probability" in table:
+        caption += " The probability is that of being on the front of the objectives without noise."
+    yield Table("front-table", caption, titles, rows, interactive=True)
