@@ -127,22 +127,36 @@ def comparison(rows: pd.DataFrame, steps: int) -> str:
     return markdown(heads, lines)
 
 
-def half_steps(rows: pd.DataFrame) -> str:
-    """Return in how many runs slayr-prune has reached the final value of slayr, and after which part of its steps."""
-    shares = []
+def parts(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return for each run of slayr the part of its steps after which its final value is reached.
+
+    By slayr-prune ("reached"; infinite if never), and by an oracle that stops trials of the same suggestions after k
+    steps unless they become the best, but none of the first n ("oracle n, k").
+    """
+    found = []
     for (problem, seed), own in rows[rows["method"] == "slayr"].groupby(["problem", "seed"]):
         is_same = (rows["problem"] == problem) & (rows["seed"] == seed) & (rows["method"] == "slayr-prune")
-        target = own["final"].min()
-        reached = rows[is_same & (rows["final"] <= target)]
-        if is_same.any():
-            shares.append(reached["steps"].min() / own["steps"].max() if len(reached) else np.inf)
-    if not shares:
-        return ""
-    values = np.array(shares)
-    return (
-        f"slayr-prune has reached the final value of slayr in {np.isfinite(values).sum()} of {len(values)} runs, in "
-        f"{(values <= 0.5).sum()} with at most half the steps; median part of the steps {np.median(values):.2f}"
-    )
+        if not is_same.any():
+            continue
+        reached = rows[is_same & (rows["final"] <= own["final"].min())]
+        row = {"reached": reached["steps"].min() if len(reached) else np.inf}
+        is_best = own["full"] < own["full"].cummin().shift().fillna(np.inf)
+        until = own["number"] <= own.loc[is_best, "number"].max()
+        for n in (0, 3, 5):
+            for k in (1, 3, 5):
+                is_whole = is_best | (own["number"] < n)
+                row[f"oracle {n}, {k}"] = np.where(is_whole, STEPS, k)[until].sum()
+        found.append({name: steps / own["steps"].max() for name, steps in row.items()})
+    return pd.DataFrame(found)
+
+
+def half_steps(rows: pd.DataFrame) -> str:
+    """Return in how many runs the final value of slayr is reached with half its steps, see `parts`, in Markdown."""
+    lines = []
+    for name, values in parts(rows).items():
+        reached = f"{np.isfinite(values).sum()} of {len(values)}"
+        lines.append([str(name), reached, f"{(values <= 0.5).sum()}", f"{values.median():.2f}"])
+    return markdown(["final value of slayr", "runs", "with half the steps", "median part"], lines)
 
 
 def calibration(rows: pd.DataFrame) -> str:

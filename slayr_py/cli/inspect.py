@@ -28,6 +28,7 @@ from slayr_py.study import (
     Result,
     convergence_figure,
     cost_name,
+    curve_table,
     describe_kernel,
     fit_notes,
     fit_table,
@@ -51,6 +52,7 @@ from slayr_py.study import (
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+_DECISION = ["number", "state", "decided", "probability", "best", "mean", "sd", "value"]
 
 
 def inspect(
@@ -106,8 +108,7 @@ def inspect(
     _print_failures(stored, trials)
     if (cost := cost_name(loaded)) is not None:
         _print(f"cost: {spent(loaded, cost).describe(cost)}")
-    if pruning := pruning_text(loaded):
-        _print(f"pruning: {pruning}")
+    _print_pruning(loaded, trials)
     _print_regret(regret_table(loaded))
     _print_searches(search_table(loaded))
     fits = fit_table(loaded)
@@ -168,6 +169,22 @@ def _print_failures(trials: Sequence[FrozenTrial], n_shown: int) -> None:
     violated = [trial for trial in trials if any(value > 0 for value in trial.constraints.values())]
     if violated:
         _print(f"constraints: violated by {len(violated)} of {len(trials)} trials")
+
+
+def _print_pruning(study: optuna.Study, n_shown: int) -> None:
+    """Print how many trials were pruned, the last decisions about them, and why there was none."""
+    if not (pruning := pruning_text(study)):
+        return
+    _print(f"\npruning: {pruning}")
+    table = curve_table(study)
+    for why in table["why"].dropna().unique():
+        typer.echo(wrap(f"no decision: {why}"))
+    decided = table[table["decided"].notna()]
+    if n_shown and len(decided):
+        shown = decided.tail(n_shown)
+        _print(f"last decision about each trial{_last(len(decided), n_shown)}")
+        columns = {name: [_cell(value, ".4g") for value in shown[name]] for name in _DECISION}
+        _print(table_text(pd.DataFrame(columns)))
 
 
 def _print(text: str) -> None:

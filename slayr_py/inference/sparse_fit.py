@@ -93,7 +93,7 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
         ess = float("nan")
         if method == "laplace":
             n_draws = min(options.chains * options.draws, MOST_DRAWS)
-            start = laplace_draws(marginal, mode.z, PROPOSALS, rng)
+            start = laplace_draws(marginal, mode.z, PROPOSALS, rng, mode.density.gradient)
 
             def log_density(points: FloatArray) -> FloatArray:
                 return np.array([marginal.log_density(z) for z in points])

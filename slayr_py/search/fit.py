@@ -144,7 +144,7 @@ def _fit(settings: Settings, candidate: Candidate, parent: Fit | None) -> Fit:
     mode = find_mode(marginal, begin)
     likelihood = mode.density.likelihood
     scores: dict[str, float] = {
-        "laplace": laplace_evidence(mode.density, hessian(marginal, mode.z)),
+        "laplace": laplace_evidence(mode.density, hessian(marginal, mode.z, mode.density.gradient)),
         "bic": 2 * likelihood - marginal.coordinates.size * float(np.log(marginal.n)),
         "loo": marginal.leave_one_out(mode.z),
         "rmse": np.nan,

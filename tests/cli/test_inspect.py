@@ -5,10 +5,30 @@ import re
 import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
+from optuna.distributions import FloatDistribution
+from optuna.trial import TrialState
 
 import slayr_py
 from slayr_py.errors import InferenceError
 from slayr_py.study.storage.attributes import SUGGESTION_KEY
+from slayr_py.study.storage.curves import PRUNE_KEY
+
+
+def test_inspect_shows_decisions_of_a_pruner(slayr, folder):
+    study = optuna.create_study(storage="sqlite:///p.db", study_name="p")
+    for number, state in enumerate((TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)):
+        trial = study.ask({"z": FloatDistribution(0.0, 1.0)})
+        trial.report(1.5, 3)
+        decision = {"step": 3, "probability": 0.0123, "mean": 2.5, "sd": 0.25, "best": 1.5}
+        trial.set_user_attr(PRUNE_KEY, [{}, {"decisions": [decision]}, {"why": "of the units"}][number])
+        if state.is_finished():
+            study.tell(trial, 1.5 if state == TrialState.COMPLETE else None, state)
+    out = slayr("inspect", "p.db")[1]
+    assert "pruning: 1 of 3 trials with a curve were pruned, after 3 of 3 steps" in out
+    assert "no decision: of the units" in out
+    (row,) = [line.split() for line in out.splitlines() if "0.0123" in line]
+    assert row[:7] == ["1", "PRUNED", "3", "0.0123", "1.5", "2.5", "0.25"]
+    assert "0.0123" not in slayr("inspect", "p.db", "--trials", "0")[1]
 
 
 @pytest.mark.stan

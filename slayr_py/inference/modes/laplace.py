@@ -18,7 +18,9 @@ SCREENING = 15
 MOST_ITERATIONS = 200
 """Iterations from the best start."""
 
-_TOLERANCE = 1e-8  # relative change of the density at which the search ends
+TOLERANCE = 1e-8
+"""Relative change of the density at which a search ends."""
+
 _STEP = 1e-4  # of the differences of gradients
 _FAILED = 1e10  # replaces an infinite value of the minimised function, so that a line search can back off
 _FLAT = 1e-2
@@ -41,7 +43,7 @@ class Mode(NamedTuple):
     evaluations: int
 
 
-def find_mode(marginal: Marginal, starts: Sequence[FloatArray]) -> Mode:
+def find_mode(marginal: Marginal, starts: Sequence[FloatArray], tolerance: float = TOLERANCE) -> Mode:
     """Return the best mode from several starts by L-BFGS.
 
     All starts run for `SCREENING` iterations. The best start then runs until it converges, for at most
@@ -53,17 +55,20 @@ def find_mode(marginal: Marginal, starts: Sequence[FloatArray]) -> Mode:
         If the density is finite at none of the starts.
     """
     evaluations = 0
+    best: tuple[FloatArray, Density] | None = None
 
     def negative(z: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal evaluations
+        nonlocal evaluations, best
         evaluations += 1
         density = marginal(z)
+        if best is None or density.value > best[1].value:
+            best = z.copy(), density
         if not np.isfinite(density.value):
             return _FAILED, np.zeros_like(z)
         return -density.value, -density.gradient
 
     def search(start: FloatArray, iterations: int) -> tuple[float, FloatArray]:
-        options = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": _TOLERANCE, "gtol": 1e-4, "maxcor": 20}
+        options = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": tolerance, "gtol": 1e-4, "maxcor": 20}
         result = minimize(negative, start, jac=True, method="L-BFGS-B", options=options)
         return float(result.fun), np.asarray(result.x)
 
@@ -77,22 +82,28 @@ def find_mode(marginal: Marginal, starts: Sequence[FloatArray]) -> Mode:
             f"the covariance of {marginal.n} observations is not positive definite at any of {len(starts)} starts; "
             "use a prior of sigma_n with larger values"
         )
-    return Mode(z, marginal(z), evaluations)
+    if best is None or not np.array_equal(best[0], z):
+        best = z, marginal(z)
+    return Mode(*best, evaluations)
 
 
-def hessian(marginal: Marginal, z: FloatArray) -> FloatArray:
+def hessian(marginal: Marginal, z: FloatArray, gradient: FloatArray | None = None) -> FloatArray:
     """Return the negative second derivatives (P, P) of the density, by forward differences of its gradient.
+
+    ``gradient`` is the gradient (P,) at z, if it is known.
 
     Central differences would be exact to another four digits, which the logarithm of a determinant does not need.
     """
-    here = marginal(z).gradient
+    here = marginal(z).gradient if gradient is None else gradient
     matrix = np.array([(here - marginal(z + step).gradient) / _STEP for step in _STEP * np.eye(len(z))])
     return np.asarray(0.5 * (matrix + matrix.T))
 
 
-def laplace_draws(marginal: Marginal, z: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
-    """Return draws (s, P) of the normal approximation at a mode."""
-    eigenvalues, vectors = np.linalg.eigh(hessian(marginal, z))
+def laplace_draws(
+    marginal: Marginal, z: FloatArray, count: int, rng: np.random.Generator, gradient: FloatArray | None = None
+) -> FloatArray:
+    """Return draws (s, P) of the normal approximation at a mode, where the ``gradient`` (P,) may be known."""
+    eigenvalues, vectors = np.linalg.eigh(hessian(marginal, z, gradient))
     scaled = rng.standard_normal((count, len(z))) / np.sqrt(_proper(eigenvalues))
     return np.asarray(z + scaled @ vectors.T)
 

@@ -39,6 +39,9 @@ WARP = 0.1
 """Parameter of the transformation of the values, which compresses bad ones. The density in NumPy has no warp, and more
 compression makes the beginning of a curve so flat that its end is predicted there too."""
 
+TOLERANCE = 1e-6
+"""Relative change of the density at which the search for the mode ends: 1e-4 standard normal coordinates."""
+
 WORST = 8.0
 """Largest transformed value; a worse one, as of a diverged training, is replaced by it."""
 
@@ -99,8 +102,8 @@ class CurveFit:
         scale = Scale.of(finals, points.values)
         marginal = ExactMarginal(space.model, points.rows, scale.transform(points.values))
         with one_thread():
-            mode = find_mode(marginal, [np.zeros(marginal.coordinates.size)])
-            z = laplace_draws(marginal, mode.z, DRAWS, np.random.default_rng(seed))
+            mode = find_mode(marginal, [np.zeros(marginal.coordinates.size)], TOLERANCE)
+            z = laplace_draws(marginal, mode.z, DRAWS, np.random.default_rng(seed), mode.density.gradient)
         return cls(space, scale, marginal.coordinates.theta(z))
 
     def condition(self, points: Points) -> ConditionedCurves:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace, Float
+from ConfigSpace import Configuration, ConfigurationSpace, Float
 from numpy.typing import NDArray
 from optuna import Study
 from optuna.distributions import BaseDistribution
@@ -99,12 +99,12 @@ class JointSpace:
         """Return points of the curve of one trial at steps (m,) on the unit interval."""
         return Points(self.rows(config, u), values, u, np.full(len(u), trial))
 
-    def rows(self, config: Encoded, u: FloatArray) -> Encoded:
-        """Return one configuration at steps (m,) on the unit interval."""
+    def rows(self, configs: Encoded, u: FloatArray) -> Encoded:
+        """Return one configuration or m configurations at steps (m,) on the unit interval."""
         values = np.zeros((len(u), len(self.joint.names)))
         active = np.ones(values.shape, dtype=np.bool_)
-        values[:, self._places] = config.unit_values
-        active[:, self._places] = config.active
+        values[:, self._places] = configs.unit_values
+        active[:, self._places] = configs.active
         values[:, self._step] = u
         return Encoded(values, active, self.joint)
 
@@ -130,11 +130,16 @@ class EncodedTrials:
     def declared(cls, known: EncodedTrials | None, encoder: Encoder, study: Study) -> EncodedTrials:
         """Return the trials of a study with a declared space, those that are ``known`` already among them."""
         encoded = known or cls(JointSpace(encoder))
+        new: dict[int, Configuration] = {}
         for trial in study.get_trials(deepcopy=False):
-            if trial.number not in encoded.configs:
-                config = trial_configuration(trial, encoder.space)
-                if config is not None or trial.state.is_finished():
-                    encoded.configs[trial.number] = None if config is None else encoder.encode([config])
+            if trial.number in encoded.configs:
+                continue
+            if (config := trial_configuration(trial, encoder.space)) is not None:
+                new[trial.number] = config
+            elif trial.state.is_finished():
+                encoded.configs[trial.number] = None
+        rows = encoder.encode(list(new.values()))
+        encoded.configs.update((number, rows[[row]]) for row, number in enumerate(new))
         return encoded
 
     @classmethod
@@ -151,7 +156,8 @@ class EncodedTrials:
         joined: dict[str, BaseDistribution] = {}
         for curve in curves:
             for name, distribution in curve.distributions.items():
-                joined[name] = widest(joined.get(name, distribution), distribution)
+                if distribution != (wide := joined.setdefault(name, distribution)):
+                    joined[name] = widest(wide, distribution)
         varying = {name: distribution for name, distribution in joined.items() if not distribution.single()}
         encoded = known
         key = repr(sorted(varying.items()))
@@ -160,9 +166,9 @@ class EncodedTrials:
                 encoded = cls(JointSpace(Encoder(to_space(varying))), key=key)
             except SpaceError as error:
                 raise NoForecast(str(error), "space") from error
-        for curve in curves:
-            if curve.number not in encoded.configs or curve.state == TrialState.RUNNING:
-                encoded.configs[curve.number] = encode_partly(encoded.space.encoder, curve.params)
+        new = [c for c in curves if c.number not in encoded.configs or c.state == TrialState.RUNNING]
+        rows = encode_partly(encoded.space.encoder, [curve.params for curve in new])
+        encoded.configs.update(zip((curve.number for curve in new), rows, strict=True))
         return encoded
 
     def config(self, curve: Curve) -> Encoded | None:
@@ -191,27 +197,46 @@ class PointsOfCurves(NamedTuple):
     last: float
     """Last step of a complete trial."""
 
+    def known(self, curves: Sequence[Curve]) -> list[Curve]:
+        """Return the curves that have a point and can be modelled."""
+        return [c for c in curves if self.trials.config(c) is not None and (len(c.steps) or c.final is not None)]
+
     def of(self, curve: Curve, most: int = MOST_POINTS) -> Points | None:
-        """Return at most ``most`` points of a curve; None if it has none or cannot be modelled.
+        """Return at most ``most`` points of a curve; None if it has none or cannot be modelled."""
+        return self._together([curve], most) if self.known([curve]) else None
+
+    def of_all(self, curves: Sequence[Curve], rows: Rows) -> Points:
+        """Return points of the latest of some `known` curves."""
+        latest = curves[-rows.trials :]
+        return self._together(latest, min(max(rows.points // len(latest), 2), MOST_POINTS))
+
+    def _together(self, curves: Sequence[Curve], most: int) -> Points:
+        """Return at most ``most`` points of each curve.
 
         The value of a complete trial stands at the last step, in place of what the trial has reported there.
         """
-        config = self.trials.config(curve)
-        steps = curve.steps
-        values = curve.values
-        if curve.final is not None:
-            before = steps < min(self.last, math.inf if curve.last_step is None else curve.last_step)
-            steps = np.append(steps[before], self.last)
-            values = np.append(values[before], curve.final)
-        if config is None or not len(steps):
-            return None
-        kept = thinned(steps, most)
-        u = np.log1p(steps[kept]) / math.log1p(self.last)
-        return self.trials.space.points(config, u, self.sign * values[kept], curve.number)
+        configs: list[Encoded] = []
+        steps: list[FloatArray] = []
+        values: list[FloatArray] = []
+        for curve in curves:
+            config = self.trials.config(curve)
+            assert config is not None
+            known = self._steps_and_values(curve)
+            kept = thinned(known[0], most)
+            configs.append(config)
+            steps.append(known[0][kept])
+            values.append(known[1][kept])
+        counts = [len(each) for each in steps]
+        unit_values = np.repeat(np.vstack([config.unit_values for config in configs]), counts, axis=0)
+        active = np.repeat(np.vstack([config.active for config in configs]), counts, axis=0)
+        u = np.log1p(np.concatenate(steps)) / math.log1p(self.last)
+        rows = self.trials.space.rows(Encoded(unit_values, active, configs[0].encoder), u)
+        numbers = np.repeat([curve.number for curve in curves], counts)
+        return Points(rows, self.sign * np.concatenate(values), u, numbers)
 
-    def of_all(self, curves: Sequence[Curve], rows: Rows) -> Points:
-        """Return points of the latest trials that can be modelled."""
-        latest = curves[-rows.trials :]
-        each = min(max(rows.points // len(latest), 2), MOST_POINTS)
-        points = [self.of(curve, each) for curve in latest]
-        return Points.together([part for part in points if part is not None])
+    def _steps_and_values(self, curve: Curve) -> tuple[FloatArray, FloatArray]:
+        if curve.final is None:
+            return curve.steps, curve.values
+        end = self.last if curve.last_step is None else min(self.last, curve.last_step)
+        before = curve.steps < end
+        return np.append(curve.steps[before], self.last), np.append(curve.values[before], curve.final)

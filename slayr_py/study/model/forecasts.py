@@ -30,6 +30,12 @@ CONDITIONED = Rows(224, 256)
 MOST_RATIO = 2.0
 """Largest ratio of the last steps of complete trials whose steps count as the same unit."""
 
+ESTIMATED = 2
+"""Degrees of freedom that the mean and the scale of the values take from the errors of predictions."""
+
+LEAST_INFLATION = 0.25
+"""Smallest factor on the standard deviations: few errors may be small by chance."""
+
 _GROWTH = 1.15  # of the number of finished trials from one fit of the hyperparameters to the next
 
 
@@ -51,7 +57,7 @@ class Forecast(NamedTuple):
     """Best value so far."""
 
     inflation: float
-    """Factor on the standard deviations: the root mean square of `ConditionedCurves.errors`, if it is above 1."""
+    """Factor on the standard deviations: the root mean square of `ConditionedCurves.errors`."""
 
     by_curve: float
     """The same probability under the evidence of the trial's own curve alone; 1 if it says nearly nothing."""
@@ -112,19 +118,20 @@ class Forecasts:
             errors = conditioned.errors(float(here.u[-1]))
             if len(errors) < self.complete:
                 raise NoForecast(f"{len(errors)} of {self.complete} complete trials have a value up to this step")
-            inflation = max(1.0, float(np.sqrt(np.mean(np.square(errors)))))
+            inflation = max(LEAST_INFLATION, float(np.sqrt(np.mean(np.square(errors)))))
+            freedom = max(len(errors) - ESTIMATED, 1)
             without = conditioned.final(config, known)
-            evidence = conditioned.evidence(given, without, inflation)
+            evidence = conditioned.evidence(given, without, max(1.0, inflation))
             assert own.last_step is not None
             median, sd = conditioned.predicted(given, inflation)
             return Forecast(
                 own.last_step,
-                conditioned.probability_below(best, given, inflation, len(errors)),
+                conditioned.probability_below(best, given, inflation, freedom),
                 sign * median,
                 sd,
                 sign * best,
                 inflation,
-                conditioned.probability_by_curve(best, given, without, inflation, len(errors)),
+                conditioned.probability_by_curve(best, given, without, inflation, freedom),
                 (sign * evidence[0], evidence[1]),
             )
 
@@ -163,7 +170,7 @@ class Forecasts:
 
     def _condition(self, points: PointsOfCurves, finished: Sequence[Curve]) -> ConditionedCurves:
         """Return the predictor from the curves of finished trials."""
-        used = [curve for curve in finished if points.of(curve) is not None]
+        used = points.known(finished)
         key = (id(points.trials), points.last, tuple(curve.number for curve in used))
         if self._conditioned is None or self._conditioned[0] != key:
             fit = self._fit_to(points, used)

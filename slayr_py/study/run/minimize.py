@@ -30,6 +30,7 @@ from slayr_py.study.run.executors import check_executor
 from slayr_py.study.run.history import History
 from slayr_py.study.run.objective import Objective, takes_trial
 from slayr_py.study.run.progress import ProgressBar
+from slayr_py.study.run.pruning import warn_without_reports
 from slayr_py.study.run.spending import may_spend
 from slayr_py.study.run.stopping import Regret
 from slayr_py.study.sampler import declared_space_of, space_of
@@ -244,6 +245,8 @@ def minimize(
         result = Result(study, space_of(study))
         if may_spend(study, budget, options.get("cost"), max_cost):
             _run(result, settings, progress, callbacks, stop)
+            if pruner is not None:
+                warn_without_reports(study)
     return result
 
 

@@ -10,14 +10,14 @@ from typing import Any
 
 from optuna import Study
 from optuna.pruners import BasePruner
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError
 from slayr_py.study.model.curve_points import NoForecast
 from slayr_py.study.model.forecasts import Forecast, Forecasts
 from slayr_py.study.sampler import declared_space_of
-from slayr_py.study.storage.attributes import study_record, suggestion_record
+from slayr_py.study.storage.attributes import is_history, study_record, suggestion_record
 from slayr_py.study.storage.curves import PRUNE_KEY, prune_record
 from slayr_py.study.storage.objectives import check_one_objective
 from slayr_py.study.storage.optuna_private import set_trial_attribute, stored_trial
@@ -38,7 +38,7 @@ class Prune(BasePruner):
     ----------
     probability : float, default 0.05
         In (0, 1).
-    n_startup_trials : int, default 5
+    n_startup_trials : int, default 3
         Number of complete trials with reported values before the first decision, at least 3.
     seed : int, optional
         Of the hyperparameters' draws; by default that of the study or, without one, a hash of the study's name.
@@ -65,7 +65,7 @@ class Prune(BasePruner):
     """
 
     probability: float = 0.05
-    n_startup_trials: int = 5
+    n_startup_trials: int = 3
     seed: int | None = None
     _memory: _Memory = field(default_factory=lambda: _Memory(), init=False, repr=False, compare=False)
 
@@ -137,6 +137,19 @@ def check_pruner(pruner: BasePruner | None, n_objectives: int, warp: str) -> Non
         raise DataError(
             f"warp={warp!r} cannot be combined with sl.Prune, since pruned trials are observations with known errors; "
             "use warp='none', or warp='auto', which leaves the warp out when a trial has been pruned"
+        )
+
+
+def warn_without_reports(study: Study) -> None:
+    """Issue a warning if trials of a study with a pruner are complete and none has reported a value."""
+    trials = study.get_trials(deepcopy=False)
+    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE and not is_history(trial)]
+    if complete and not any(trial.intermediate_values for trial in trials):
+        warnings.warn(
+            f"pruner= had no effect: none of {len(complete)} complete trials has reported a value; call "
+            "trial.report(value, step) in the objective",
+            UserWarning,
+            stacklevel=3,
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,12 +49,14 @@ def widest(one: BaseDistribution, other: BaseDistribution) -> BaseDistribution:
     return other
 
 
-def encode_partly(encoder: Encoder, params: Mapping[str, Any]) -> Encoded | None:
-    """Encode the parameters of a trial on a flat space, missing ones as inactive; return None for an illegal value."""
+def encode_partly(encoder: Encoder, many: Sequence[Mapping[str, Any]]) -> list[Encoded | None]:
+    """Encode the parameters of trials on a flat space, missing ones as inactive; None for an illegal value."""
     defaults = to_params(encoder.space.get_default_configuration())
-    config = to_configuration(encoder.space, {**defaults, **params})
-    if config is None:
-        return None
-    encoded = encoder.encode([config])
-    active = encoded.active & np.isin(encoder.names, list(params))
-    return Encoded(np.where(active, encoded.unit_values, 0.0), active, encoder)
+    configs = [to_configuration(encoder.space, {**defaults, **params}) for params in many]
+    legal = [i for i, config in enumerate(configs) if config is not None]
+    encoded = encoder.encode([config for config in configs if config is not None])
+    rows: list[Encoded | None] = [None] * len(configs)
+    for row, i in enumerate(legal):
+        active = encoded.active[[row]] & np.isin(encoder.names, list(many[i]))
+        rows[i] = Encoded(np.where(active, encoded.unit_values[[row]], 0.0), active, encoder)
+    return rows

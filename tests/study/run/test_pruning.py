@@ -6,6 +6,7 @@ import copy
 import pickle
 import re
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import optuna
@@ -16,7 +17,7 @@ from optuna.trial import TrialState
 
 import slayr_py as sl
 from slayr_py.study import create_study, curve_table, curves_figure
-from slayr_py.study.model.curve_model import CurveFit
+from slayr_py.study.model.curve_model import ConditionedCurves, CurveFit
 from slayr_py.study.model.forecasts import Forecast, Forecasts
 from slayr_py.study.run.executors import InThisThread
 from slayr_py.study.storage.attributes import SUGGESTION_KEY
@@ -72,7 +73,7 @@ def twelve():
 
 def test_a_trial_is_stopped_if_its_final_value_is_probably_not_the_best(twelve):
     states = [trial.state for trial in twelve.trials]
-    assert states[:5] == [TrialState.COMPLETE] * 5 and states.count(TrialState.PRUNED) >= 3
+    assert states[:3] == [TrialState.COMPLETE] * 3 and states.count(TrialState.PRUNED) >= 3
     finals = [curve(trial.params)[LAST] for trial in twelve.trials]
     assert twelve.best_value == min(finals)  # no stopped trial would have been the best one
     errors = []
@@ -137,6 +138,40 @@ def test_a_suggestion_of_the_model_is_stopped_only_if_the_model_learns_from_it(
         assert decisions(study)[0]["decisions"][0]["by_curve"] == by_curve
 
 
+def test_errors_of_complete_curves_scale_the_prediction(monkeypatch):
+    study = finished()
+    asked(study).report(curve(BAD)[1], 1)
+    model = study.pruner.forecasts_of(study)
+    given = {"exact": [0.0] * 5, "small": [0.5] * 5, "expected": [1.0] * 5, "large": [2.0] * 5, "few": [1.0] * 3}
+    found = {}
+    for name, errors in given.items():
+        monkeypatch.setattr(ConditionedCurves, "errors", lambda *_, errors=errors: np.array(errors))
+        found[name] = model.forecast(study, study.trials[-1])
+    assert [forecast.inflation for forecast in found.values()] == [0.25, 0.5, 1.0, 2.0, 1.0]
+    by_size = [found[name] for name in ("exact", "small", "expected", "large")]
+    for narrow, wide in pairwise(by_size):
+        assert narrow.probability < wide.probability < 0.5 and narrow.sd < wide.sd
+    assert found["few"].probability > 2 * found["expected"].probability  # Student's distribution with 1 and 3
+    known = [forecast.evidence[1] for forecast in by_size]
+    assert known[0] == known[1] == known[2] < known[3]  # at least the model's own error
+
+
+def test_conditional_parameters_of_any_study_are_inactive_where_a_trial_lacks_them():
+    study = plain(sl.Prune(1e-300))
+    for number in range(6):
+        trial = study.ask()
+        config = {"x": trial.suggest_float("x", 0.0, 1.0), "y": 0.5}
+        if trial.suggest_categorical("kind", ["a", "b"]) == "b" or number < 2:
+            trial.suggest_float("depth", 0.1 if number else 0.01, 1.0, log=True)
+        report(study, trial, curve(config).items())
+    encoded = study.pruner.forecasts_of(study)._trials
+    depth = encoded.space.encoder.names.index("depth")
+    lacking = [not encoded.configs[trial.number].active[0, depth] for trial in study.trials]
+    assert lacking == ["depth" not in trial.params for trial in study.trials] and len(set(lacking)) == 2
+    assert encoded.space.encoder.space["depth"].lower == 0.01  # the widest range of the trials
+    assert [record is not None for record in decisions(study)] == [False] * 3 + [True] * 3
+
+
 def test_few_fits_serve_many_decisions(monkeypatch):
     fits = []
     once = CurveFit.to.__func__
@@ -144,7 +179,7 @@ def test_few_fits_serve_many_decisions(monkeypatch):
     study = evaluate(plain(sl.Prune(1e-300)), 11)  # none is stopped
     made = sum(len(record["decisions"]) for record in decisions(study) if record)
     assert made >= 30
-    assert len(fits) <= 6  # after 5, 6, 7, 8, 10 and 12 trials
+    assert len(fits) <= 6  # after 3, 4, 5, 6, 7 and 9 trials
 
 
 def test_a_decision_among_many_complete_trials_uses_few_points():
@@ -268,6 +303,14 @@ def test_a_running_trial_counts_through_its_curve():
         trial.should_prune()
         predicted.append(decisions(study)[-1]["decisions"][0]["mean"])
     assert predicted[1] < predicted[0] - 0.01
+
+
+def test_a_pruner_without_reports_is_a_warning():
+    def silent(config, trial):
+        return config["x"]
+
+    with pytest.warns(UserWarning, match="pruner= had no effect: none of 3 complete trials has reported a value"):
+        sl.minimize(silent, PLANE, 3, pruner=sl.Prune(), n_initial=3, seed=1, progress=False)
 
 
 def objective(config, trial):
