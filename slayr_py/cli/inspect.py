@@ -52,6 +52,7 @@ from slayr_py.study import (
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 _DECISION = ["number", "state", "decided", "probability", "best", "mean", "sd", "value"]
 
 
