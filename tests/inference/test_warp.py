@@ -132,6 +132,16 @@ def test_predictions_are_the_mixture_of_the_draws(warp, pivot, y_sd):
     np.testing.assert_allclose(np.exp(about.log_density(points)), slope, rtol=1e-5)
 
 
+@pytest.mark.parametrize("warp", [None, np.full(40, 0.5)], ids=["none", "one"])
+def test_a_prediction_without_uncertainty_is_a_point(warp):
+    about = latent(warp)
+    about = about._replace(mean=np.tile(about.mean[:1], (40, 1)), sd=np.zeros((40, 5)))
+    prediction = Prediction.from_latent(about)
+    np.testing.assert_allclose(prediction.quantile([0.05, 0.5, 0.95]), np.tile(prediction.mean, (3, 1)), rtol=1e-12)
+    np.testing.assert_array_equal(about.cumulative(prediction.mean - 1e-6), 0)
+    np.testing.assert_array_equal(about.cumulative(prediction.mean + 1e-6), 1)
+
+
 @pytest.mark.parametrize("warp", [None, np.linspace(0.1, 0.8, 40)], ids=["none", "many"])
 def test_a_new_observation_is_the_function_plus_noise_before_the_warp_is_inverted(warp):
     about = latent(warp)

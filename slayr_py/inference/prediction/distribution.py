@@ -108,10 +108,15 @@ class Latent(NamedTuple):
         """Return y as standard normal variates z (s, m), and log(dy / dz) on the standardised scale."""
         scaled = np.broadcast_to((np.asarray(y) - self.y_mean) / self.y_sd, self.mean.shape)
         sd = np.hypot(self.sd, noise)
-        if self.warp is None:
-            return (scaled - self.mean) / sd, np.log(sd)
-        a = self.warp[:, None]
-        return (warped(scaled, a, self.pivot) - self.mean) / sd, np.log(sd) - log_slope(scaled, a, self.pivot)
+        log_scale = np.log(sd, out=np.full(sd.shape, -np.inf), where=sd > 0)
+        if self.warp is not None:
+            a = self.warp[:, None]
+            log_scale -= log_slope(scaled, a, self.pivot)
+            scaled = warped(scaled, a, self.pivot)
+        # A standard deviation may be 0 up to rounding: the distribution is then a point, half of which is below itself.
+        above = np.copysign(np.inf, scaled - self.mean)
+        exact = np.where(scaled == self.mean, 0.0, above)
+        return np.divide(scaled - self.mean, sd, out=exact, where=sd > 0), log_scale
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -30,7 +30,7 @@ from slayr_py.study.storage.objectives import Goal, check_one_objective, given_r
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SERIES = (("first", "first-order: alone", "#4c72b0", 0.15), ("total", "total: with interactions", "#c44e52", -0.15))
+_SERIES = (("first", "first-order", "#4c72b0", 0.15), ("total", "total, with interactions", "#c44e52", -0.15))
 
 
 def figure_and_axes(height: float, panels: int = 0) -> tuple[Figure, Any]:

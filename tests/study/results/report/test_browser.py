@@ -78,6 +78,10 @@ def test_layout(opened, width, theme):
         box = figure.bounding_box()
         assert box is not None and box["width"] > 250 and box["height"] > 80
         assert box["x"] >= 0 and box["x"] + box["width"] <= width
+        ends = figure.evaluate(
+            "(svg) => Array.from(svg.querySelectorAll('text'), (text) => text.getBoundingClientRect().right)"
+        )
+        assert max(ends) <= box["x"] + box["width"] + 1, "a text is cut"
     table = page.locator("#configurations-table").bounding_box()
     assert table is not None and table["x"] + table["width"] <= width
     assert page.evaluate("new Set(Array.from(document.querySelectorAll('[id]'), (e) => e.id)).size") == page.evaluate(
