@@ -1,10 +1,16 @@
-"""Read text files, with errors that name the file."""
+"""Read text files, with errors that name the file, and recognise the form of tables."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from slayr_py.errors import SlayrError
+
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n")
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
 
 
 def read_text(path: Path, kind: str, error: type[SlayrError]) -> str:
@@ -23,6 +29,31 @@ def read_text(path: Path, kind: str, error: type[SlayrError]) -> str:
     except FileNotFoundError:
         raise error(f"there is no {kind} {path}") from None
     except UnicodeDecodeError as reason:
-        raise error(f"{path} cannot be read: {reason}; save it as UTF-8") from reason
+        raise error(f"{path} cannot be read: {reason}; save it as UTF-8 (in Excel: CSV UTF-8)") from reason
     except (OSError, ValueError) as reason:  # ValueError for a null character in the path
         raise error(f"{path} cannot be read: {reason}") from reason
+
+
+def table_separator(text: str) -> tuple[str, str]:
+    """Return the character between the cells of a CSV table, by its header, and the table without a line ``sep=;``.
+
+    Excel reads and writes such a line.
+    """
+    if line := _SEPARATOR_LINE.match(text):
+        return line[1], text[line.end() :]
+    return max(_SEPARATORS, key=text.split("\n", 1)[0].count), text
+
+
+def decimal_mark(separator: str, cells: Iterable[object]) -> str:
+    """Return "," if the cells of a table have numbers with decimal commas, else "."."""
+    if separator == ",":
+        return "."
+    return "," if any(_DECIMAL_COMMA.fullmatch(cell) for cell in cells if isinstance(cell, str)) else "."
+
+
+def table_note(path: Path, separator: str, decimal: str) -> str:
+    """Describe the form of a table that is not separated by commas; empty for the usual form."""
+    if separator == ",":
+        return ""
+    between = _SEPARATORS.get(separator, repr(separator))
+    return f"{path.name} has {between} between cells" + " and decimal commas" * (decimal == ",")

@@ -247,7 +247,8 @@ def _probabilities(weights: Mapping[Any, Any], dimension: Dimension) -> FloatArr
     name = dimension.name
     if dimension.kind == "float":
         raise DataError(
-            f"prior: {name!r} is a float, but its belief has weights; give a distribution such as sl.Normal(3, 1)"
+            f"prior: {name!r} is a float, but its belief has weights; give a distribution such as sl.Normal(3, 1), or "
+            'in a file { family = "Normal", mu = 3, sigma = 1 }'
         )
     known = _values(dimension)
     found = np.full(len(known), np.nan)

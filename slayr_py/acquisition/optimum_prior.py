@@ -4,8 +4,10 @@ The acquisition is multiplied by pi(x)^(beta / n) in trial n, so that the belief
 (Hvarfner, Stoll, Souza, Lindauer, Hutter & Nardi 2022, "piBO: Augmenting acquisition functions with user beliefs for
 Bayesian optimization", ICLR). The search adds (beta / n) log pi(x) to the logarithm of the acquisition.
 
-pi is the product of the beliefs about the active parameters, each a density relative to the space's own distribution:
-see `slayr_py.acquisition.marginals`. An inactive parameter has the factor 1.
+The belief may be wrong. pi is therefore a defensive mixture, pi(x) = (1 - e) b(x) + e with e = `SHARE_OF_SPACE`
+(Hesterberg 1995, "Weighted average importance sampling and defensive mixture distributions", Technometrics 37). b is
+the product of the beliefs about the active parameters, each a density relative to the space's own distribution: see
+`slayr_py.acquisition.marginals`. An inactive parameter has the factor 1.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ from slayr_py.space import Encoded, Encoder, Fixed, FloatArray, spread
 
 Beliefs = Mapping[str, Prior | Mapping[Any, float]] | str
 """A distribution or weights for each parameter by name, or "space"."""
+
+SHARE_OF_SPACE = 0.1
+"""Share of the space's own distribution in the density of all parameters: log pi is at least its logarithm."""
 
 _OF_SPACE = "space"
 _POOL = 512  # configurations from which a design inside constraints is chosen
@@ -117,6 +122,14 @@ class OptimumPrior:
 
     def values_and_gradients(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return the logarithm of the factor (m,), and its derivatives by the real inputs (m, D_real)."""
+        values, gradients = self._product(encoded)
+        believed = np.log1p(-SHARE_OF_SPACE) + values
+        mixed = np.logaddexp(believed, np.log(SHARE_OF_SPACE))
+        share = np.exp(believed - mixed)
+        return self.exponent * mixed, self.exponent * share[:, None] * gradients
+
+    def _product(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return the logarithm of the product of the beliefs (m,), and its derivatives by the real inputs."""
         values = np.zeros(len(encoded))
         gradients = np.zeros(encoded.unit_values.shape)
         for column, marginal in self.marginals.items():
@@ -125,7 +138,7 @@ class OptimumPrior:
             values += np.where(active, log_p, 0.0)
             gradients[:, column] = np.where(active, slope, 0.0)
         real = [d.is_real for d in self.encoder.dimensions]
-        return self.exponent * values, self.exponent * gradients[:, real]
+        return values, gradients[:, real]
 
     def genotypes(self, u: FloatArray) -> FloatArray:
         """Map uniform variates (n, D) to genotypes with the belief."""
@@ -157,7 +170,7 @@ class OptimumPrior:
         pool = encoded[np.flatnonzero(allowed)]
         if not len(pool):
             return []
-        density = np.exp(self.values(pool))
+        density = np.exp(self._product(pool)[0])
         weights = density - (1 - _PEDESTAL) * density.min()  # without the uniform share of the densities
         chosen = np.unique(rng.choice(len(pool), size=4 * n, p=weights / weights.sum()))
         drawn = pool[chosen]

@@ -7,6 +7,7 @@ called, because these imports take seconds.
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -79,7 +80,9 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
         except SlayrError as error:
             if ctx.params.get("traceback"):
                 raise
@@ -89,6 +92,11 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt:
             typer.echo("slayr: interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
+
+
+def _show_warning(message: Warning | str, *where: Any) -> None:
+    """Print a warning on one line, without the place in the code."""
+    typer.echo(printable(f"warning: {message}"), err=True)
 
 
 app = typer.Typer(

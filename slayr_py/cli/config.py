@@ -80,7 +80,8 @@ def load_config(path: Path, has_objective: bool = True) -> Config:
     check_keys(document, _SECTIONS, f"{path.name}")
     for required in ("objective", "space") if has_objective else ("space",):
         if required not in document:
-            raise ConfigError(f"{path.name} has no [{required}] section")
+            hint = "; slayr suggest needs none" * (required == "objective")
+            raise ConfigError(f"{path.name} has no [{required}] section{hint}")
     study = check_keys(document.get("study", {}), types(STUDY), "[study]")
     gp = check_keys(document.get("gp", {}), types(GP), "[gp]")
     space = Encoder(_space(document["space"], path.parent), document.get("graphs"))

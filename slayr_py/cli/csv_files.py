@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import typer
 
 from slayr_py.cli.checks import ConfigError
+from slayr_py.display import printable
 from slayr_py.errors import DataError
 from slayr_py.space import Encoder
+from slayr_py.text_files import decimal_mark, read_text, table_note, table_separator
 
 
 def read_table(path: Path, **options: Any) -> pd.DataFrame:
     """Read a CSV file with a header and at least one row; ``options`` as in `pandas.read_csv`.
+
+    Semicolons or tabs between cells and decimal commas are recognised, with a note on standard error.
 
     Raises
     ------
@@ -22,12 +28,15 @@ def read_table(path: Path, **options: Any) -> pd.DataFrame:
     DataError
         If it has no rows.
     """
+    separator, text = table_separator(read_text(path, "table", ConfigError))
     try:
-        table: pd.DataFrame = pd.read_csv(path, **options)
-    except FileNotFoundError:
-        raise ConfigError(f"there is no table {path}") from None
-    except (OSError, ValueError) as error:  # pandas' parser errors are ValueErrors
+        cells = pd.read_csv(io.StringIO(text), sep=separator, dtype=str) if separator != "," else pd.DataFrame()
+        decimal = decimal_mark(separator, cells.to_numpy().ravel())
+        table: pd.DataFrame = pd.read_csv(io.StringIO(text), sep=separator, decimal=decimal, **options)
+    except ValueError as error:  # pandas' parser errors are ValueErrors
         raise ConfigError(f"{path} cannot be read as a table: {error}") from error
+    if form := table_note(path, separator, decimal):
+        typer.echo(printable(f"note: {form}"), err=True)
     if table.empty:
         raise DataError(f"{path} has a header but no rows")
     return table

@@ -143,6 +143,10 @@ def _short_parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
         lower, upper = entry
         _check_values(name, "integer" if numbers[0] is int else "float", {"lower": lower, "upper": upper})
         return parameter_of(name, (lower, upper))
+    if {*numbers} == {float, int}:
+        raise SpaceError(
+            f"the levels of {name!r} are {', '.join(map(str, entry))}; write floats or integers, and 0.5 instead of 0,5"
+        )
     return parameter_of(name, entry)
 
 

@@ -11,6 +11,7 @@ from slayr_py.errors import DataError, StorageError
 from slayr_py.study import check_integrity, open_storage, study_names
 
 _SQLITE = b"SQLite format 3\x00"
+_OF_EXPERIMENTS = (".toml", ".csv")
 
 
 def is_study(text: str) -> bool:
@@ -47,8 +48,13 @@ def load_study(study: str, study_name: str | None) -> optuna.Study:
     StorageError
         If the storage does not open, has no study, or the study is damaged.
     DataError
-        If there is no study of that name, or several and no name is given.
+        If the file is a configuration or a table, there is no study of that name, or several and no name is given.
     """
+    if Path(study).suffix.lower() in _OF_EXPERIMENTS:
+        raise DataError(
+            f"{study} is not a study but a configuration file or a table; slayr optimize stores a study, and slayr "
+            "suggest CONFIG --history TABLE --report FILE writes a page about a table"
+        )
     url = study if "://" in study else f"sqlite:///{Path(study).as_posix()}"
     storage = open_storage(url, must_exist=True)
     assert storage is not None

@@ -16,19 +16,22 @@ from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.config import Config, load_config
 from slayr_py.cli.experiments import read_history, target_columns
 from slayr_py.cli.keys import STUDY
+from slayr_py.cli.options import announce
 from slayr_py.display import printable, table_text
 from slayr_py.study import (
+    STATUS,
     FileForm,
     ask_batch,
     config_of,
     create_study,
     goals_of,
+    has_only_proposals,
     quiet_optuna,
     suggestion_record,
+    write_report,
 )
 
 _OF_THE_LOOP = ("budget", "timeout", "max_consecutive_failures", "n_parallel", "stop", "max_seconds")
-_STATUS = "status"
 
 
 def suggest(
@@ -48,6 +51,9 @@ def suggest(
         str | None, typer.Option(metavar="CHAR", help="Character between cells; default: recognised by the header.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed; default: of the file, else 1.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a page about the experiments, as slayr report does.")
+    ] = None,
 ) -> None:
     """Propose the next experiments from a table of the past ones.
 
@@ -63,18 +69,24 @@ def suggest(
     first below the header.
 
     The proposals are printed, and written with --output in the form of the table, with the status "planned" and an
-    empty result: append them to the table, and fill in the results. Of the configuration file (see slayr optimize
-    --help), [space], [graphs], [gp], [acquisition] and the keys of the model in [study] are used; an objective, the
-    storage and the keys of the loop have no effect.
+    empty result: append them to the table, and fill in the results. An existing file is replaced only if it has
+    proposals without results. The page of --report shows the model: where the optimum is, which parameters matter, and
+    what it predicts.
+
+    Of the configuration file (see slayr optimize --help), [space], [graphs], [gp], [acquisition] and the keys of the
+    model in [study] are used; an objective, the storage and the keys of the loop have no effect.
 
     For example:
       slayr suggest lab.toml -n 6 -o next.csv              (the first experiments)
       slayr suggest lab.toml --history results.csv --target yield --maximize -n 4 -o next.csv
+      slayr suggest lab.toml --history results.csv --report lab.html
     """
     settings = load_config(config, has_objective=False)
     options = _options(settings, maximize, seed)
     targets = target_columns(settings, target)
-    form = FileForm((*settings.space.space, *targets, _STATUS), separator or ",")
+    form = FileForm((*settings.space.space, *targets, STATUS), separator or ",")
+    if output is not None:
+        _check_output(output, targets)
     if (path := history or settings.history) is not None:
         options["history"], form = read_history(path, settings, target, separator)
         if _has_different_replicates(options["history"], settings) and "noisy" not in options:
@@ -83,10 +95,12 @@ def suggest(
     with quiet_optuna():
         study = create_study(settings.space, **options)
         trials = ask_batch(study, n)
-    typer.echo(_text(study, [trial.number for trial in trials], targets))
-    if output is not None:
-        _write(output, [config_of(trial) for trial in trials], form)
-        typer.echo(f"proposals  {output}")
+        typer.echo(_text(study, [trial.number for trial in trials], targets))
+        if output is not None:
+            _write(output, [config_of(trial) for trial in trials], form)
+            typer.echo(printable(f"proposals  {output}"))
+        if report is not None:
+            typer.echo(printable(f"report     {write_report(study, report, announce)}"))
 
 
 def _options(settings: Config, maximize: bool | None, seed: int | None) -> dict[str, Any]:
@@ -105,6 +119,19 @@ def _options(settings: Config, maximize: bool | None, seed: int | None) -> dict[
     if seed is not None:
         options["seed"] = seed
     return options
+
+
+def _check_output(path: Path, targets: Sequence[str]) -> None:
+    """Raise `ConfigError` if the proposals cannot be written, or would replace results or another file."""
+    if path.is_dir():
+        raise ConfigError(f"{path} cannot be written: it is a folder")
+    if not path.absolute().parent.is_dir():
+        raise ConfigError(f"{path} cannot be written: there is no folder {path.parent}")
+    if path.exists() and not has_only_proposals(path, targets):
+        raise ConfigError(
+            f"{path} exists and has more than proposals without results; append its rows to the table of past "
+            "experiments, or name another file"
+        )
 
 
 def _has_different_replicates(table: pd.DataFrame, settings: Config) -> bool:
@@ -131,22 +158,23 @@ def _text(study: optuna.Study, numbers: Sequence[int], targets: Sequence[str]) -
                 row[f"{name} (predicted)"] = f"{predicted['mean']:.4g} ± {predicted['sd']:.2g}"
         rows.append(row)
     how = {
-        "initial": "space-filling points: the history has fewer rows than the initial design",
+        "initial": "space-filling points, as long as fewer experiments are known than the initial design has",
         "random": "space-filling points: there is nothing to fit",
         "model": "maxima of the acquisition",
     }
     notes = "; ".join(how[phase] for phase in sorted(phases))
-    return printable(f"{table_text(pd.DataFrame(rows))}\n{len(rows)} proposals, {notes}")
+    proposals = f"{len(rows)} proposal{'s' * (len(rows) > 1)}"
+    return printable(f"{table_text(pd.DataFrame(rows))}\n{proposals}, {notes}")
 
 
 def _write(path: Path, configs: Sequence[dict[str, Any]], form: FileForm) -> None:
     """Write the proposals with the columns of the history; results are empty and the status is "planned"."""
-    columns = [*form.columns, *([] if _STATUS in form.columns else [_STATUS])]
+    columns = [*form.columns, *([] if form.status in form.columns else [form.status])]
     text = io.StringIO()
     writer = csv.writer(text, delimiter=form.separator, lineterminator="\n")
     writer.writerow(columns)
     for config in configs:
-        cells = {**config, **{f"params_{name}": value for name, value in config.items()}, _STATUS: "planned"}
+        cells = {**config, **{f"params_{name}": value for name, value in config.items()}, form.status: "planned"}
         writer.writerow([_cell(cells.get(column, ""), form.decimal) for column in columns])
     try:
         path.write_text(text.getvalue(), encoding="utf-8")

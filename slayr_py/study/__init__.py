@@ -37,7 +37,12 @@ from slayr_py.study.results.tables import (
     trials_table,
 )
 from slayr_py.study.run.asktell import ask, ask_batch, config_of, create_study, tell
-from slayr_py.study.run.experiment_files import FileForm, read_experiments
+from slayr_py.study.run.experiment_files import (
+    STATUS as STATUS,
+    FileForm,
+    has_only_proposals as has_only_proposals,
+    read_experiments,
+)
 from slayr_py.study.run.minimize import maximize, minimize
 from slayr_py.study.run.objective import Objective, Values, as_value
 from slayr_py.study.run.pruning import Prune

@@ -16,6 +16,7 @@ import slayr_py as sl
 from slayr_py.acquisition import OptimumPrior, from_name, suggest
 from slayr_py.acquisition.criteria import State
 from slayr_py.acquisition.marginals import UNIFORM_SHARE
+from slayr_py.acquisition.optimum_prior import SHARE_OF_SPACE
 from slayr_py.inference import Moments
 from slayr_py.space import Encoder
 
@@ -47,17 +48,33 @@ def encoded_at(prior, **values):
     return encoder.encode([config])
 
 
+def log_product(prior, **values):
+    """Return the logarithm of the product of the beliefs, without the share of the space."""
+    density = np.exp(prior.values(encoded_at(prior, **values)))
+    return np.log((density - SHARE_OF_SPACE) / (1 - SHARE_OF_SPACE))
+
+
 def test_the_density_is_relative_to_the_scale_of_the_space():
-    """On a logarithmic scale it is the density of the logarithm; a tenth of the uniform density is mixed in."""
+    """On a logarithmic scale it is the density of the logarithm; uniform densities are mixed in twice."""
     prior = prior_of({"lr": BELIEFS["lr"], "x": BELIEFS["x"], "base": BELIEFS["base"]})
     values = prior.values(encoded_at(prior, lr=2e-3, x=6.2, base="a"))
     width = np.log(1e3)
     inside = np.diff(stats.norm(-7, 1).cdf(np.log([1e-4, 1e-1])))[0]
     lr = stats.norm(-7, 1).pdf(np.log(2e-3)) * width / inside
     x = stats.norm(7, 1).pdf(6.2) * 10 / np.diff(stats.norm(7, 1).cdf([0, 10]))[0]
-    expected = np.log([(1 - UNIFORM_SHARE) * p + UNIFORM_SHARE for p in (lr, x)]).sum() + np.log(3 * 0.7)
+    product = np.prod([(1 - UNIFORM_SHARE) * p + UNIFORM_SHARE for p in (lr, x)]) * 3 * 0.7
+    expected = np.log((1 - SHARE_OF_SPACE) * product + SHARE_OF_SPACE)
     np.testing.assert_allclose(values, expected, atol=2e-4)
     np.testing.assert_allclose(prior.tempered(0.25).values(encoded_at(prior, lr=2e-3, x=6.2, base="a")), values / 4)
+
+
+def test_the_factor_is_bounded_where_every_belief_is_wrong():
+    """Thirty narrow beliefs at 0: their product is 1e-30 at 1, and the factor is the share of the space."""
+    space = ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(30)})
+    prior = prior_of({name: sl.Normal(0.0, 0.05) for name in space}, space)
+    far = prior.encoder.encode([dict.fromkeys(space, 1.0)])
+    values, gradients = prior.values_and_gradients(far)
+    assert values == pytest.approx(np.log(SHARE_OF_SPACE)) and np.all(np.abs(gradients) < 1e-20)
 
 
 def test_a_uniform_belief_changes_nothing():
@@ -115,7 +132,8 @@ def test_the_factor_of_an_inactive_parameter_is_one():
     active = encoded.active[:, encoder.names.index("degree")]
     values, gradients = prior.values_and_gradients(encoded)
     assert active.any() and not active.all()
-    assert np.all(values[~active] == 0) and np.all(values[active] != 0)
+    np.testing.assert_allclose(values[~active], 0, atol=1e-15)
+    assert np.all(values[active] != 0)
     assert np.all(gradients[~active] == 0)
 
 
@@ -182,9 +200,8 @@ def test_beliefs_of_the_space():
     assert prior.record == {"a": "NormalFloat", "b": "BetaInteger", "c": "weights", "m": "NormalInteger"}
     ours = OptimumPrior.of({"a": sl.Normal(3, 1), "c": {"x": 3, "y": 1}}, prior.encoder)
     for at in ({"a": 2.5, "c": "y"}, {"a": 9.0, "c": "x"}):
-        difference = np.diff([np.ravel(p.values(encoded_at(p, **at))) for p in (prior, ours)], axis=0)
-        other = np.diff([np.ravel(p.values(encoded_at(p))) for p in (prior, ours)], axis=0)
-        np.testing.assert_allclose(difference, other, atol=2e-3)
+        difference = log_product(prior, **at) - log_product(ours, **at)
+        np.testing.assert_allclose(difference, log_product(prior) - log_product(ours), atol=2e-3)
     with pytest.raises(sl.DataError, match="no parameter of the space has a distribution; use Normal"):
         prior_of("space")
 

@@ -8,6 +8,7 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, Float
 
 import slayr_py as sl
+from slayr_py.cli.csv_files import read_table
 from slayr_py.space import Encoder
 from slayr_py.study import read_experiments
 from slayr_py.study.run.history import read_history
@@ -40,6 +41,27 @@ def test_a_table_of_trials_is_read_back(tmp_path):
     assert [e.params for e in experiments] == [{"x": 0.1, "flag": True}, {"x": 0.2, "flag": False}]
 
 
+SPREADSHEETS = {
+    "a line for Excel": ("sep=;\nt;n;solvent;value\n1;2;a;3\n", ["t.csv has semicolons between cells"]),
+    "empty rows and columns": (
+        "t,n,solvent,value,status,,\n,,,,,,\n1,2,a,3,done,,\n,,,,,,\n",
+        ["left out: rows 1, 3 of t.csv, empty"],
+    ),
+    "a capital status": ("t,n,solvent,value, Status \n1,2,a,3,\n", []),
+    "line ends of Windows": ("t,n,solvent,value\r\n1,2,a,3\r\n", []),
+}
+
+
+@pytest.mark.parametrize("text, expected", SPREADSHEETS.values(), ids=SPREADSHEETS)
+def test_additions_of_spreadsheets_are_left_out(tmp_path, text, expected):
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    notes = []
+    table, _ = read_experiments(path, lab(), note=notes.append)
+    assert table[["t", "n", "solvent", "value", "state"]].values.tolist() == [[1.0, 2, "a", 3.0, "COMPLETE"]]
+    assert notes == expected
+
+
 def test_spreadsheets_with_semicolons_decimal_commas_and_a_status_are_read(tmp_path):
     path = tmp_path / "runs.csv"
     text = (
@@ -59,6 +81,13 @@ def test_spreadsheets_with_semicolons_decimal_commas_and_a_status_are_read(tmp_p
     ]
 
 
+def test_a_table_to_fit_may_have_semicolons_and_decimal_commas(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    path.write_text("x;kind;loss\n0,5;a;1\n1,25;b;2,5\n", encoding="utf-8-sig")
+    assert read_table(path).to_dict("list") == {"x": [0.5, 1.25], "kind": ["a", "b"], "loss": [1.0, 2.5]}
+    assert capsys.readouterr().err == "note: t.csv has semicolons between cells and decimal commas\n"
+
+
 HEADER = "t,n,solvent,value"
 
 
@@ -71,6 +100,7 @@ HEADER = "t,n,solvent,value"
         (f"{HEADER}\n1,5,2,a,3\n", "5 cells in row 1 and 4 columns; if numbers have decimal commas, separate"),
         (f"{HEADER},status\n1,2,a,3,maybe\n", "row 1, column 'status': 'maybe' is not a status; write one of done"),
         (f"{HEADER},status\n1,2,a,,done\n", "row 1 is 'done' but has no result"),
+        (f"{HEADER},status\n1,2,a,failed,done\n", "row 1 is 'done' but has a failed result; fill it in, or write"),
         ("t,n,value\n1,2,3\n", "no column for the parameter 'solvent'"),
         ("t,n,solvent,yield\n1,2,a,3\n", "no column 'value' of results"),
         ("t,t,n,solvent,value\n1,1,2,a,3\n", "two columns 't'"),

@@ -73,11 +73,16 @@ SPACE = '[space]\nx = { type = "float", lower = 0, upper = 1 }\n'
         ("", ["--history", "none.csv"], "there is no table none.csv"),
         ("", ["--history", "runs.csv", "--separator", ";;"], "give one character"),
         ("", ["--history", "runs.csv", "--target", "yields"], "has no column 'yields' of results"),
+        ("", ["-o", "runs.csv"], "runs.csv exists and has more than proposals without results; append its rows"),
+        ("", ["-o", "lab.toml"], "lab.toml exists and has more than proposals"),
+        ("", ["-o", "none/next.csv"], "next.csv cannot be written: there is no folder none"),
+        ("", ["-o", "."], ". cannot be written: it is a folder"),
+        ("z = [0.0, 1, 5]\n", [], "the levels of 'z' are 0.0, 1, 5; write floats or integers, and 0.5 instead of 0,5"),
     ],
 )
 def test_what_it_cannot_use_is_refused_with_a_remedy(tmp_path, monkeypatch, study, words, message):
     monkeypatch.chdir(tmp_path)
-    Path("lab.toml").write_text(f"[study]\n{study}\n{SPACE}")
+    Path("lab.toml").write_text(f"{SPACE}{study}" if study.startswith("z") else f"[study]\n{study}\n{SPACE}")
     Path("runs.csv").write_text("x,value\n0.5,1\n")
     outcome = CliRunner().invoke(app, ["suggest", "lab.toml", *words])
     assert outcome.exit_code == 2 and message in outcome.output

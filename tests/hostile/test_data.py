@@ -86,7 +86,7 @@ TABLES = [
     ("a span beyond floats", b"x,loss\n-1e308,2\n1e308,3\n", r"'x' spans from -1e\+308 to 1e\+308, which is too large"),
     ("a span below rounding", b"x,loss\n1e-20,2\n2e-20,3\n", "'x' spans from 1e-20 to 2e-20, which is too small for"),
     ("an infinite cell", b"x,loss\n1,2\ninf,3\n4,5\n", r"column 'x' has the value inf: drop such rows"),
-    ("bytes that are no text", b"x,loss\n1,\xff\xfe\n", r"t\.csv cannot be read as a table: .*utf-8"),
+    ("bytes that are no text", b"x,loss\n1,\xff\xfe\n", r"t\.csv cannot be read: .*; save it as UTF-8"),
     ("ragged rows", b"x,loss\n1,2\n1,2,3,4\n", r"t\.csv cannot be read as a table: .*line 3"),
 ]
 

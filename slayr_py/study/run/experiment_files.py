@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,13 +16,13 @@ import pandas as pd
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.space import Dimension, Encoder, is_date
 from slayr_py.study.storage.attributes import ERROR_KEY
-from slayr_py.text_files import read_text
+from slayr_py.text_files import decimal_mark, read_text, table_note, table_separator
 
 PENDING = "PENDING"
 """State of an experiment without a result yet."""
 
 STATUS = "status"
-"""Column with the status of experiments, in `_STATES`."""
+"""Column with the status of experiments, in `_STATES`; capital letters do not matter."""
 
 _STATES = {
     "": None,
@@ -31,8 +30,6 @@ _STATES = {
     **dict.fromkeys(("failed", "fail", "error"), "FAIL"),
     **dict.fromkeys(("planned", "pending", "running", "waiting"), PENDING),
 }
-_SEPARATORS = (",", ";", "\t")
-_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
 _EMPTY = ("", "nan", "NaN")
 _OF_STUDIES = ("number", "state", "value")
 _PREFIX = "params_"
@@ -54,6 +51,11 @@ class FileForm:
     separator: str = ","
     decimal: str = "."
 
+    @property
+    def status(self) -> str:
+        """Return the column of the status; `STATUS` if the file has none."""
+        return _status_column(self.columns) or STATUS
+
 
 def read_experiments(
     path: str | Path,
@@ -69,8 +71,8 @@ def read_experiments(
 
     Semicolons or tabs between cells and commas in numbers are recognised. A column ``status`` tells finished, failed
     and planned experiments apart: "planned" or an empty status without a result means that there is none yet. Without
-    this column, an experiment without a result failed. Levels that are texts are read as texts, also if they look like
-    numbers; "None" and "NA" may be levels.
+    this column, an experiment without a result failed. Empty rows and columns are left out. Levels that are texts are
+    read as texts, also if they look like numbers; "None" and "NA" may be levels.
 
     Parameters
     ----------
@@ -101,23 +103,40 @@ def read_experiments(
     header = rows[0]
     if repeated := [name for name in header if header.count(name) > 1]:
         raise DataError(f"{path} has two columns {repeated[0]!r}; rename or drop one of them")
-    decimal = "," if used != "," and _has_decimal_commas(rows, header, encoder, targets) else "."
-    if used != "," or decimal == ",":
-        between = {";": "semicolons", "\t": "tabs"}.get(used, repr(used))
-        note(f"{path.name} has {between} between cells" + " and decimal commas" * (decimal == ","))
+    numeric = {*targets, ERROR_KEY, *encoder.real_names, *(_PREFIX + name for name in encoder.real_names)}
+    decimal = decimal_mark(used, (row[i] for i, name in enumerate(header) if name in numeric for row in rows[1:]))
+    if form := table_note(path, used, decimal):
+        note(form)
     table = pd.DataFrame(rows[1:], columns=header, index=pd.RangeIndex(1, len(rows)), dtype=object)
+    if (empty := table.index[(table == "").all(axis=1)]).size:
+        note(f"left out: row{'s' if len(empty) > 1 else ''} {', '.join(map(str, empty))} of {path.name}, empty")
+        table = table.drop(index=empty)
     return _read(table, path, encoder, targets, decimal, note), FileForm(tuple(header), used, decimal)
 
 
+def has_only_proposals(path: Path, targets: Sequence[str]) -> bool:
+    """Return whether a file is empty, or a table of experiments without a result."""
+    if not path.stat().st_size:
+        return True
+    try:
+        rows, _ = _cells(path, None)
+    except DataError:
+        return False
+    columns = [i for i, name in enumerate(rows[0]) if name in targets]
+    return bool(columns) and not any(row[i] for row in rows[1:] for i in columns)
+
+
 def _cells(path: Path, separator: str | None) -> tuple[list[list[str]], str]:
-    text = read_text(path, "table", DataError)
-    first = text.split("\n", 1)[0]
-    used = separator or max(_SEPARATORS, key=first.count)
+    """Return the header and the rows, without the empty columns that spreadsheets append, and the separator."""
+    recognised, text = table_separator(read_text(path, "table", DataError))
+    used = separator or recognised
     if len(used) != 1:
         raise DataError(f"the separator is {used!r}; give one character, such as ';'")
     rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text, newline=""), delimiter=used) if row]
     if not rows or not any(rows[0]):
         raise DataError(f"{path} is empty; the first line must have the names of the columns")
+    named = max(i for i, name in enumerate(rows[0]) if name) + 1
+    rows = [row if any(row[named:]) else row[:named] for row in rows]
     for number, row in enumerate(rows[1:], start=1):
         if len(row) != len(rows[0]):
             raise DataError(
@@ -127,10 +146,10 @@ def _cells(path: Path, separator: str | None) -> tuple[list[list[str]], str]:
     return rows, used
 
 
-def _has_decimal_commas(rows: list[list[str]], header: list[str], encoder: Encoder, targets: Sequence[str]) -> bool:
-    numeric = {*targets, ERROR_KEY, *encoder.real_names, *(_PREFIX + name for name in encoder.real_names)}
-    columns = [i for i, name in enumerate(header) if name in numeric]
-    return any(_DECIMAL_COMMA.fullmatch(row[i]) for row in rows[1:] for i in columns)
+def _status_column(columns: Sequence[str]) -> str | None:
+    if STATUS in columns:
+        return STATUS
+    return next((name for name in columns if name.lower() == STATUS), None)
 
 
 def _read(
@@ -145,7 +164,7 @@ def _read(
         if target not in table.columns:
             raise DataError(f"{path} has no column {target!r} of results{did_you_mean(target, table.columns)}")
     read = pd.DataFrame(index=table.index)
-    known = {*targets, STATUS, ERROR_KEY, *_OF_STUDIES}
+    known = {*targets, ERROR_KEY, *_OF_STUDIES}
     dimensions = {d.name: d for d in encoder.dimensions}
     for name in encoder.space:
         column = next((each for each in (name, _PREFIX + name) if each in table.columns), None)
@@ -169,7 +188,9 @@ def _read(
             read[error] = _column(
                 table[error], lambda cell: _result(cell, decimal), f"{path}, row {{}}, column {error!r}"
             )
-    read["state"] = _states(table, read, failed, path, note)
+    status = _status_column([name for name in table.columns if name not in known])
+    read["state"] = _states(None if status is None else table[status], read, failed, path, note)
+    known.add(status or STATUS)
     if others := [name for name in table.columns if name not in known]:
         note(f"left out: {', '.join(map(repr, others))} of {path.name}, not among the parameters")
     return read
@@ -226,27 +247,34 @@ def _number(cell: str, decimal: str) -> float:
 
 
 def _states(
-    table: pd.DataFrame, read: pd.DataFrame, failed: pd.Series[Any], path: Path, note: Callable[[str], None]
+    status: pd.Series[Any] | None,
+    read: pd.DataFrame,
+    failed: pd.Series[Any],
+    path: Path,
+    note: Callable[[str], None],
 ) -> pd.Series[Any]:
     missing = read[[name for name in read.columns if name.startswith("value")]].isna().any(axis=1)
     states = pd.Series("COMPLETE", index=read.index)
-    if STATUS in table.columns:
-        for position, text in enumerate(table[STATUS]):
-            where = f"{path}, row {position + 1}"
+    if status is not None:
+        for row, text in status.items():
+            where = f"{path}, row {row}"
             if text.lower() not in _STATES:
                 known = ", ".join(text for text in _STATES if text)
-                raise DataError(f"{where}, column {STATUS!r}: {text!r} is not a status; write one of {known}")
+                raise DataError(f"{where}, column {status.name!r}: {text!r} is not a status; write one of {known}")
             state = _STATES[text.lower()]
-            has_none = bool(missing.iloc[position])
+            has_none = bool(missing[row])
             if has_none and state == "COMPLETE":
-                raise DataError(f"{where} is {text!r} but has no result; fill it in, or write 'failed'")
-            states.iloc[position] = state if state == "FAIL" else (state or PENDING) if has_none else "COMPLETE"
+                result = "a failed result" if failed[row] else "no result"
+                raise DataError(
+                    f"{where} is {text!r} but has {result}; fill it in, or write 'failed' into {status.name!r}"
+                )
+            states[row] = state if state == "FAIL" else (state or PENDING) if has_none else "COMPLETE"
     else:
         states[missing] = "FAIL"
     states[failed] = "FAIL"
     for state, text in ((PENDING, "no result yet, counted as running"), ("FAIL", "failed")):
         if len(rows := [str(row) for row in states.index[states == state]]):
             note(f"row{'s' if len(rows) > 1 else ''} {', '.join(rows)} of {path.name}: {text}")
-    if STATUS not in table.columns and missing[~failed].any():
+    if status is None and missing[~failed].any():
         note(f"an empty result is a failed experiment; a column {STATUS!r} with 'planned' marks those without one yet")
     return states
