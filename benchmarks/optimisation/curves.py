@@ -41,6 +41,9 @@ PRUNERS: dict[str, Callable[[], Any]] = {
 }
 
 METHODS = ["slayr-prune", "slayr", "tpe-hyperband", "tpe-median", "optuna-gp", "random-prune", "tpe-prune"]
+RECORDED = "random-prune"
+"""Method that takes recorded configurations, and is not compared at equal steps."""
+
 COLUMNS = ["problem", "method", "seed", "number", "steps", "state", "final", "full", "probability", "seconds"]
 
 
@@ -118,7 +121,8 @@ def comparison(rows: pd.DataFrame, steps: int) -> str:
     """Return the mean rank and the mean regret of each method after parts of the steps, in Markdown."""
     marks = [steps // 4, steps // 2, steps]
     regret = regrets(rows, marks)
-    whole = set(regret.reset_index().groupby("method").size().loc[lambda n: n == n.max()].index)
+    loops = regret.drop(index=RECORDED, level="method", errors="ignore")
+    whole = set(loops.reset_index().groupby("method").size().loc[lambda n: n == n.max()].index)
     common = regret[regret.index.get_level_values("method").isin(whole)]
     ranks = common.groupby(["problem", "seed"]).rank()
     lines = []
@@ -159,7 +163,7 @@ def parts(rows: pd.DataFrame) -> pd.DataFrame:
         is_best = own["full"] < own["full"].cummin().shift().fillna(np.inf)
         until = own["number"] <= own.loc[is_best, "number"].max()
         for n in (0, 3, 5):
-            for k in (1, 3, 5):
+            for k in (1, 3, 5, 9):
                 is_whole = is_best | (own["number"] < n)
                 row[f"oracle {n}, {k}"] = np.where(is_whole, STEPS, k)[until].sum()
         found.append({name: steps / own["steps"].max() for name, steps in row.items()})
@@ -216,6 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             rows: list[Mapping[str, Any]] = list(run(problem, method, seed, options.steps))
             file.append(rows)
     rows = file.rows()
+    rows = rows[rows["seed"] < options.seeds]
     print(comparison(rows, options.steps))
     print(half_steps(rows))
     print(steps_of_the_mean(rows, options.steps))
