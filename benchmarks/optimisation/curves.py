@@ -41,6 +41,9 @@ PRUNERS: dict[str, Callable[[], Any]] = {
 }
 
 METHODS = ["slayr-prune", "slayr", "tpe-hyperband", "tpe-median", "optuna-gp", "random-prune", "tpe-prune"]
+RECORDED = "random-prune"
+"""Method that takes recorded configurations, and is not compared at equal steps."""
+
 COLUMNS = ["problem", "method", "seed", "number", "steps", "state", "final", "full", "probability", "seconds"]
 
 
@@ -101,30 +104,47 @@ def best_after(rows: pd.DataFrame, steps: int) -> float:
     return float(rows.loc[rows["steps"] <= steps, "final"].min())
 
 
-def comparison(rows: pd.DataFrame, steps: int) -> str:
-    """Return the mean rank and the mean normalised regret of each method after parts of the steps, in Markdown.
+def regrets(rows: pd.DataFrame, marks: Sequence[int]) -> pd.DataFrame:
+    """Return the regret of each run (problem, seed, method) after numbers of steps.
 
-    The regret is relative to the range between the best value of all runs and the best of the first five trials.
+    It is relative to the range between the best value of all runs and the median of the first five trials.
     """
-    marks = [steps // 4, steps // 2, steps]
     runs = rows.groupby(["problem", "seed", "method"])
     table = pd.DataFrame({mark: runs.apply(best_after, mark, include_groups=False) for mark in marks})
-    whole = set(table.reset_index().groupby("method").size().loc[lambda n: n == n.max()].index)
     best = rows.groupby("problem")["full"].min()
     middle = rows[rows["number"] < 5].groupby("problem")["full"].median()
     level = table.index.get_level_values("problem")
-    scale = (middle - best)[level].to_numpy()
-    regret = table.sub(best[level].to_numpy(), axis=0).div(scale, axis=0)
+    return table.sub(best[level].to_numpy(), axis=0).div((middle - best)[level].to_numpy(), axis=0)
+
+
+def comparison(rows: pd.DataFrame, steps: int) -> str:
+    """Return the mean rank and the mean regret of each method after parts of the steps, in Markdown."""
+    marks = [steps // 4, steps // 2, steps]
+    regret = regrets(rows, marks)
+    loops = regret.drop(index=RECORDED, level="method", errors="ignore")
+    whole = set(loops.reset_index().groupby("method").size().loc[lambda n: n == n.max()].index)
     common = regret[regret.index.get_level_values("method").isin(whole)]
     ranks = common.groupby(["problem", "seed"]).rank()
     lines = []
     for method in METHODS:
         if method in regret.index.get_level_values("method"):
             mine = regret.xs(method, level="method")
-            rank = [f"{ranks.xs(method, level='method')[m].mean():.2f}" if method in whole else "" for m in marks]
+            rank = [mean_cell(ranks.xs(method, level="method")[m]) if method in whole else "" for m in marks]
             lines.append([method, str(len(mine)), *(mean_cell(mine[m]) for m in marks), *rank])
     heads = ["method", "runs", *(f"regret at {m}" for m in marks), *(f"rank at {m}" for m in marks)]
     return markdown(heads, lines)
+
+
+def steps_of_the_mean(rows: pd.DataFrame, steps: int) -> str:
+    """Return after how many steps the mean regret of slayr-prune is the one of slayr after all of them."""
+    loops = rows[rows["method"].isin(["slayr", "slayr-prune"])]
+    marks = list(range(5 * STEPS, steps + 1, 5))
+    means = regrets(loops, marks).groupby("method").mean()
+    if len(means) < 2:
+        return ""
+    reached = [mark for mark in marks if means.loc["slayr-prune", mark] <= means.loc["slayr", steps]]
+    after = f"{reached[0]} ({reached[0] / steps:.2f})" if reached else f"more than {steps}"
+    return f"mean regret of slayr after {steps} steps: slayr-prune has it after {after}"
 
 
 def parts(rows: pd.DataFrame) -> pd.DataFrame:
@@ -143,7 +163,7 @@ def parts(rows: pd.DataFrame) -> pd.DataFrame:
         is_best = own["full"] < own["full"].cummin().shift().fillna(np.inf)
         until = own["number"] <= own.loc[is_best, "number"].max()
         for n in (0, 3, 5):
-            for k in (1, 3, 5):
+            for k in (1, 3, 5, 9):
                 is_whole = is_best | (own["number"] < n)
                 row[f"oracle {n}, {k}"] = np.where(is_whole, STEPS, k)[until].sum()
         found.append({name: steps / own["steps"].max() for name, steps in row.items()})
@@ -200,8 +220,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             rows: list[Mapping[str, Any]] = list(run(problem, method, seed, options.steps))
             file.append(rows)
     rows = file.rows()
+    rows = rows[rows["seed"] < options.seeds]
     print(comparison(rows, options.steps))
     print(half_steps(rows))
+    print(steps_of_the_mean(rows, options.steps))
     print(calibration(rows))
 
 
