@@ -256,19 +256,19 @@ def _states(
     missing = read[[name for name in read.columns if name.startswith("value")]].isna().any(axis=1)
     states = pd.Series("COMPLETE", index=read.index)
     if status is not None:
-        for row, text in status.items():
-            where = f"{path}, row {row}"
+        for position, text in enumerate(status):
+            where = f"{path}, row {status.index[position]}"
             if text.lower() not in _STATES:
                 known = ", ".join(text for text in _STATES if text)
                 raise DataError(f"{where}, column {status.name!r}: {text!r} is not a status; write one of {known}")
             state = _STATES[text.lower()]
-            has_none = bool(missing[row])
+            has_none = bool(missing.iloc[position])
             if has_none and state == "COMPLETE":
-                result = "a failed result" if failed[row] else "no result"
+                result = "a failed result" if failed.iloc[position] else "no result"
                 raise DataError(
                     f"{where} is {text!r} but has {result}; fill it in, or write 'failed' into {status.name!r}"
                 )
-            states[row] = state if state == "FAIL" else (state or PENDING) if has_none else "COMPLETE"
+            states.iloc[position] = state if state == "FAIL" else (state or PENDING) if has_none else "COMPLETE"
     else:
         states[missing] = "FAIL"
     states[failed] = "FAIL"

@@ -79,6 +79,7 @@ def test_a_stored_study_is_opened_with_its_own_options(tmp_path):
         "method": "map",
         "kernel": "MAT32",
         "within": ["x + y <= 1"],
+        "prior": {"x": sl.Normal(0.5, 0.2)},
         "progress": False,
     }
     first = sl.maximize(
@@ -94,9 +95,12 @@ def test_a_stored_study_is_opened_with_its_own_options(tmp_path):
     assert result.posterior().train.unit_values.shape == (6, 2)
     assert result.importance().index.tolist() == first.importance().index.tolist()
     optuna.create_study(storage=storage, study_name="other")
-    with pytest.raises(sl.DataError, match="made by another sampler .* history=study.trials_dataframe"):
+    with pytest.raises(sl.DataError, match="made by another sampler.* history=study.trials_dataframe"):
         sl.study.load(storage, "other")
     with pytest.raises(sl.DataError, match="the storage has 2 studies; give study_name=, one of a, other"):
         sl.study.load(storage)
+    with pytest.raises(sl.StorageError, match="there is no study file"):
+        sl.study.load(str(tmp_path / "none.db"))
+    assert not (tmp_path / "none.db").exists()
     with pytest.raises(sl.DataError, match="no study 'othe'; did you mean 'other'"):
         sl.study.load(storage, "othe")
