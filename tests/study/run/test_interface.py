@@ -24,6 +24,8 @@ def test_a_dictionary_is_a_space():
     assert sl.GaussianProcess({"x": (0.0, 1.0)}).encoder.names == ("x",)
     with pytest.raises(sl.SpaceError, match="the parameter 'x' is .*; give two floats or two integers, a list"):
         as_encoder({"x": (1.0, 0.0)})
+    with pytest.raises(sl.SpaceError, match="the bounds of 'x' are 0 and 1.0; write two floats, or two integers"):
+        as_encoder({"x": (0, 1.0)})  # ConfigSpace would make it an integer
     with pytest.raises(sl.SpaceError, match="it is called 'lr'"):
         as_encoder({"rate": SPACE["lr"]})
 
