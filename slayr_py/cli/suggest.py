@@ -89,7 +89,7 @@ def suggest(
     targets = target_columns(settings, target)
     form = FileForm((*settings.space.space, *targets, STATUS), separator or ",")
     if output is not None:
-        _check_output(output, targets)
+        _check_output(output, targets, separator)
     if (path := history or settings.history) is not None:
         options["history"], form = read_history(path, settings, target, separator)
         if _has_different_replicates(options["history"], settings) and "noisy" not in options:
@@ -124,13 +124,13 @@ def _options(settings: Config, maximize: bool | None, seed: int | None) -> dict[
     return options
 
 
-def _check_output(path: Path, targets: Sequence[str]) -> None:
+def _check_output(path: Path, targets: Sequence[str], separator: str | None) -> None:
     """Raise `ConfigError` if the proposals cannot be written, or would replace results or another file."""
     if path.is_dir():
         raise ConfigError(f"{path} cannot be written: it is a folder")
     if not path.absolute().parent.is_dir():
         raise ConfigError(f"{path} cannot be written: there is no folder {path.parent}")
-    if path.exists() and not has_only_proposals(path, targets):
+    if path.exists() and not has_only_proposals(path, targets, separator):
         raise ConfigError(
             f"{path} exists and has more than proposals without results; append its rows to the table of past "
             "experiments, or name another file"

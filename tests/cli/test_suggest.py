@@ -73,6 +73,7 @@ SPACE = '[space]\nx = { type = "float", lower = 0, upper = 1 }\n'
         ("", ["--history", "none.csv"], "there is no table none.csv"),
         ("", ["--history", "runs.csv", "--separator", ";;"], "give one character"),
         ("", ["--history", "runs.csv", "--target", "yields"], "has no column 'yields' of results"),
+        ("", ["--history", "runs.csv", "--target", "x"], "the column 'x' of runs.csv is a parameter; name"),
         ("", ["--epsilon", "2"], "--epsilon is for the page of --report; give both"),
         ("", ["-o", "runs.csv"], "runs.csv exists and has more than proposals without results; append its rows"),
         ("", ["-o", "lab.toml"], "lab.toml exists and has more than proposals"),

@@ -114,12 +114,12 @@ def read_experiments(
     return _read(table, path, encoder, targets, decimal, note), FileForm(tuple(header), used, decimal)
 
 
-def has_only_proposals(path: Path, targets: Sequence[str]) -> bool:
+def has_only_proposals(path: Path, targets: Sequence[str], separator: str | None = None) -> bool:
     """Return whether a file is empty, or a table of experiments without a result."""
     if not path.stat().st_size:
         return True
     try:
-        rows, _ = _cells(path, None)
+        rows, _ = _cells(path, separator)
     except DataError:
         return False
     columns = [i for i, name in enumerate(rows[0]) if name in targets]
@@ -163,6 +163,8 @@ def _read(
     for target in targets:
         if target not in table.columns:
             raise DataError(f"{path} has no column {target!r} of results{did_you_mean(target, table.columns)}")
+        if target in encoder.space and _PREFIX + target not in table.columns:
+            raise DataError(f"the column {target!r} of {path} is a parameter; name the column of the results")
     read = pd.DataFrame(index=table.index)
     known = {*targets, ERROR_KEY, *_OF_STUDIES}
     dimensions = {d.name: d for d in encoder.dimensions}
