@@ -1,6 +1,6 @@
 """Measure what a belief about the location of the optimum costs or saves.
 
-    python -m benchmarks.optimisation.prior --seeds 5 --budget 60
+    python -m benchmarks.optimisation.prior --seeds 5 --budget 100
 
 Each study stops at the first value within 1% of the objective's standard deviation over the space (4,096 points) of its
 minimum. The belief is right (normal distributions around the optimum, a tenth of the range wide; 80% for each best
@@ -91,7 +91,7 @@ def run(name: str, belief: str, seed: int, budget: int) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser(__file__, __doc__)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--budget", type=int, default=60, help="evaluations per study at most")
+    parser.add_argument("--budget", type=int, default=100, help="evaluations per study at most")
     parser.add_argument("--problems", nargs="+", choices=PLACES, default=list(PLACES))
     add_result_arguments(parser, __file__)
     given = begin(parser, arguments)

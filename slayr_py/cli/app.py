@@ -81,7 +81,7 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = _show_warning
+                warnings.showwarning = _show_warning  # type: ignore[assignment]
                 return super().invoke(ctx)
         except SlayrError as error:
             if ctx.params.get("traceback"):

@@ -134,14 +134,10 @@ def _parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
 def _short_parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
     """Return a parameter that is given by bounds, levels or a constant."""
     numbers = [type(value) for value in entry] if isinstance(entry, list) else []
-    if sorted(numbers, key=str) == [float, int]:
-        raise SpaceError(
-            f"the bounds of {name!r} are {entry[0]} and {entry[1]}; write two floats, or two integers, such as "
-            f"[{float(entry[0])}, {float(entry[1])}]"
-        )
-    if numbers in ([int, int], [float, float]):
+    if len(numbers) == 2 and {*numbers} <= {float, int}:
         lower, upper = entry
-        _check_values(name, "integer" if numbers[0] is int else "float", {"lower": lower, "upper": upper})
+        if numbers[0] is numbers[1]:
+            _check_values(name, "integer" if numbers[0] is int else "float", {"lower": lower, "upper": upper})
         return parameter_of(name, (lower, upper))
     if {*numbers} == {float, int}:
         raise SpaceError(

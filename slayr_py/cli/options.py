@@ -12,6 +12,10 @@ import typer
 
 Study = Annotated[str, typer.Argument(metavar="STUDY", help="An SQLite file or a storage URL.")]
 StudyName = Annotated[str | None, typer.Option(metavar="NAME", help="Name of the study, if there are several.")]
+Epsilon = Annotated[
+    float | None,
+    typer.Option(metavar="NUMBER", help="The page has the ranges of configurations this close to the optimum (90%)."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result, no progress bar.")]
 
 

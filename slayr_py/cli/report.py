@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from slayr_py.cli.options import Study, StudyName, announce
+from slayr_py.cli.options import Epsilon, Study, StudyName, announce
 from slayr_py.cli.studies import load_study
 from slayr_py.display import printable
 from slayr_py.study import quiet_optuna, write_report
@@ -19,6 +19,7 @@ def report(
         "report.html"
     ),
     study_name: StudyName = None,
+    epsilon: Epsilon = None,
 ) -> None:
     """Write a page about a study, as one HTML file.
 
@@ -34,5 +35,5 @@ def report(
       slayr report sqlite:///studies.db --study-name net -o net.html
     """
     with quiet_optuna():
-        page = write_report(load_study(study, study_name), output, announce)
+        page = write_report(load_study(study, study_name), output, announce, epsilon=epsilon)
     typer.echo(printable(f"report {page}"))

@@ -16,7 +16,7 @@ from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.config import Config, load_config
 from slayr_py.cli.experiments import read_history, target_columns
 from slayr_py.cli.keys import STUDY
-from slayr_py.cli.options import announce
+from slayr_py.cli.options import Epsilon, announce
 from slayr_py.display import printable, table_text
 from slayr_py.study import (
     STATUS,
@@ -54,6 +54,7 @@ def suggest(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a page about the experiments, as slayr report does.")
     ] = None,
+    epsilon: Epsilon = None,
 ) -> None:
     """Propose the next experiments from a table of the past ones.
 
@@ -79,14 +80,16 @@ def suggest(
     For example:
       slayr suggest lab.toml -n 6 -o next.csv              (the first experiments)
       slayr suggest lab.toml --history results.csv --target yield --maximize -n 4 -o next.csv
-      slayr suggest lab.toml --history results.csv --report lab.html
+      slayr suggest lab.toml --history results.csv --report lab.html --epsilon 2
     """
+    if epsilon is not None and report is None:
+        raise ConfigError("--epsilon is for the page of --report; give both")
     settings = load_config(config, has_objective=False)
     options = _options(settings, maximize, seed)
     targets = target_columns(settings, target)
     form = FileForm((*settings.space.space, *targets, STATUS), separator or ",")
     if output is not None:
-        _check_output(output, targets)
+        _check_output(output, targets, separator)
     if (path := history or settings.history) is not None:
         options["history"], form = read_history(path, settings, target, separator)
         if _has_different_replicates(options["history"], settings) and "noisy" not in options:
@@ -100,7 +103,7 @@ def suggest(
             _write(output, [config_of(trial) for trial in trials], form)
             typer.echo(printable(f"proposals  {output}"))
         if report is not None:
-            typer.echo(printable(f"report     {write_report(study, report, announce)}"))
+            typer.echo(printable(f"report     {write_report(study, report, announce, epsilon=epsilon)}"))
 
 
 def _options(settings: Config, maximize: bool | None, seed: int | None) -> dict[str, Any]:
@@ -121,13 +124,13 @@ def _options(settings: Config, maximize: bool | None, seed: int | None) -> dict[
     return options
 
 
-def _check_output(path: Path, targets: Sequence[str]) -> None:
+def _check_output(path: Path, targets: Sequence[str], separator: str | None) -> None:
     """Raise `ConfigError` if the proposals cannot be written, or would replace results or another file."""
     if path.is_dir():
         raise ConfigError(f"{path} cannot be written: it is a folder")
     if not path.absolute().parent.is_dir():
         raise ConfigError(f"{path} cannot be written: there is no folder {path.parent}")
-    if path.exists() and not has_only_proposals(path, targets):
+    if path.exists() and not has_only_proposals(path, targets, separator):
         raise ConfigError(
             f"{path} exists and has more than proposals without results; append its rows to the table of past "
             "experiments, or name another file"

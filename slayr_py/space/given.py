@@ -58,6 +58,11 @@ def parameter_of(name: str, value: Any) -> Hyperparameter[Any, Any]:
     SpaceError
         If it is none.
     """
+    if isinstance(value, tuple) and sorted(map(type, value), key=str) == [float, int]:
+        raise SpaceError(
+            f"the bounds of {name!r} are {value[0]} and {value[1]}; write two floats, or two integers, such as "
+            f"{float(value[0])} and {float(value[1])}"
+        )
     try:
         if not isinstance(value, Hyperparameter):
             (found,) = ConfigurationSpace({name: value}).values()

@@ -71,7 +71,7 @@ def test_each_kind_of_error_has_its_code_and_one_message(slayr, folder):
     for arguments, wanted, words in (
         (("optimize", "absent.toml"), 2, "no configuration file absent.toml"),
         (("optimize", "bowl.toml", "--budget", "0"), 2, "budget"),
-        (("optimize", "bowl.toml", "--storage", "study.db"), 4, "sqlite:///study.db"),
+        (("optimize", "bowl.toml", "--storage", "study"), 4, "sqlite:///study.db"),
     ):
         code, out, err = slayr(*arguments)
         assert code == wanted and words in err and out == ""

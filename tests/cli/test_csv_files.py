@@ -10,7 +10,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, Float
 import slayr_py as sl
 from slayr_py.cli.csv_files import read_table
 from slayr_py.space import Encoder
-from slayr_py.study import read_experiments
+from slayr_py.study import has_only_proposals, read_experiments
 from slayr_py.study.run.history import read_history
 
 
@@ -112,6 +112,17 @@ def test_an_illegal_table_is_an_error_that_names_the_cell(tmp_path, text, messag
     path.write_text(text)
     with pytest.raises(sl.DataError, match=message):
         read_experiments(path, lab())
+
+
+PROPOSALS = {"": True, "x;value\n": True, "x;value\n1;\n": True, "x;value\n1;2\n": False, "x;loss\n1;\n": False}
+
+
+@pytest.mark.parametrize("separator", [None, "|"])
+@pytest.mark.parametrize("text, expected", PROPOSALS.items())
+def test_only_proposals_without_results_may_be_replaced(tmp_path, text, expected, separator):
+    path = tmp_path / "next.csv"
+    path.write_text(text if separator is None else text.replace(";", separator))
+    assert has_only_proposals(path, ["value"], separator) == expected
 
 
 def test_a_result_completes_the_experiment_that_was_planned(tmp_path):

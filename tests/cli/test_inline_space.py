@@ -40,7 +40,7 @@ def test_short_parameters_are_those_of_a_dictionary():
     ("entry", "words"),
     [
         (["a", "a"], "'x' is .*; give two floats or two integers, a list of levels"),
-        ([0, 1.5], "the bounds of 'x' are 0 and 1.5; write two floats, or two integers, such as \\[0.0, 1.5\\]"),
+        ([0, 1.5], "the bounds of 'x' are 0 and 1.5; write two floats, or two integers, such as 0.0 and 1.5"),
         ([1.0, 0.0], "lower < upper"),
         ([0.0, 1e300], "must lie between"),
         ([], "give two floats or two integers, a list of levels"),

@@ -73,6 +73,8 @@ SPACE = '[space]\nx = { type = "float", lower = 0, upper = 1 }\n'
         ("", ["--history", "none.csv"], "there is no table none.csv"),
         ("", ["--history", "runs.csv", "--separator", ";;"], "give one character"),
         ("", ["--history", "runs.csv", "--target", "yields"], "has no column 'yields' of results"),
+        ("", ["--history", "runs.csv", "--target", "x"], "the column 'x' of runs.csv is a parameter; name"),
+        ("", ["--epsilon", "2"], "--epsilon is for the page of --report; give both"),
         ("", ["-o", "runs.csv"], "runs.csv exists and has more than proposals without results; append its rows"),
         ("", ["-o", "lab.toml"], "lab.toml exists and has more than proposals"),
         ("", ["-o", "none/next.csv"], "next.csv cannot be written: there is no folder none"),
@@ -94,7 +96,9 @@ def test_replicates_planned_experiments_and_decimal_commas_of_a_spreadsheet(tmp_
     Path("lab.toml").write_text(f'[study]\nn_initial = 2\n[gp]\nmethod = "map"\n{SPACE}')
     rows = "0,1;3,5;\n0,1;3,9;\n0,6;1,25;\n0,9;;failed\n0,65;;planned\n"
     Path("runs.csv").write_text(f"x;value;status\n{rows}")
-    output = run("lab.toml", "--history", "runs.csv", "-n", "2", "-o", "next.csv")
+    page = ["--report", "lab.html", "--epsilon", "5"]
+    output = run("lab.toml", "--history", "runs.csv", "-n", "2", "-o", "next.csv", *page)
+    assert "Configurations within 5 of the optimum" in Path("lab.html").read_text(encoding="utf-8")
     assert "the objective counts as noisy" in output and "decimal commas" in output
     header, *cells = Path("next.csv").read_text().splitlines()
     assert header == "x;value;status"

@@ -34,7 +34,8 @@ def load(storage: str | Path | BaseStorage, study_name: str | None = None) -> Re
     StorageError
         If the storage does not open, or the study is damaged.
     DataError
-        If there is no such study, several of them and no name, or it was made by another sampler.
+        If there is no such study, several of them and no name, or it stores no space: it was made by another sampler,
+        or by a `StanGPSampler` without one.
 
     Examples
     --------
@@ -42,10 +43,12 @@ def load(storage: str | Path | BaseStorage, study_name: str | None = None) -> Re
     >>> result.best_config, result.optimum()                # doctest: +SKIP
     """
     with translate_storage_errors():
-        opened = open_storage(storage)
+        opened = open_storage(storage, must_exist=True)
         if opened is None:
             raise DataError("the storage is None, which keeps nothing; give a URL such as sqlite:///study.db")
         names = study_names(opened)
+        if not names:
+            raise DataError("the storage has no study yet")
         if study_name is None and len(names) != 1:
             raise DataError(f"the storage has {len(names)} studies; give study_name=, one of {', '.join(names)}")
         name = names[0] if study_name is None else study_name
@@ -55,7 +58,7 @@ def load(storage: str | Path | BaseStorage, study_name: str | None = None) -> Re
         check_integrity(study)
     if study_record(study) is None:
         raise DataError(
-            f"study {name!r} was made by another sampler and stores no space; pass its trials to a new study: "
-            "slayr_py.minimize(objective, space, history=study.trials_dataframe())"
+            f"study {name!r} was made by another sampler, or without a space, so that it stores none; pass its trials "
+            "to a new study: slayr_py.minimize(objective, space, history=study.trials_dataframe())"
         )
     return Result(study, space_of(study))

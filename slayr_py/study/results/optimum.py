@@ -149,7 +149,9 @@ def _locations(encoded: Encoded, quantiles: tuple[float, float, float] = _INTERV
         units = encoded.unit_values[active, j]
         if d.is_real:
             values = d.numbers(units)
-            shown = np.quantile(values, quantiles) if len(values) else [np.nan] * 3
+            shown = np.full(3, np.nan)
+            if len(values):  # quantiles of integers are integers
+                shown = np.quantile(values, quantiles, method="linear" if d.kind == "float" else "inverted_cdf")
             limits = dict(zip(("low", "median", "high"), map(float, shown), strict=True))
             rows.append({"parameter": d.name, "level": "", "probability": float(active.mean()), **limits})
             continue

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from optuna import Study
-from typing_extensions import Unpack
+from typing_extensions import Unpack, override
 
 from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, FitKeywords, GaussianProcess, Method, Posterior, recorded_model
@@ -125,6 +125,16 @@ def posterior_of_all(
     return declared.fit_all(study, None, goal, **fit)
 
 
+class _RecordedSpace(DeclaredSpace):
+    """A declared space that fits the model of a stored study and suggests nothing: a study may have a prior."""
+
+    @override
+    def bind(self, study: Study) -> int:
+        record = study_record(study)
+        assert record is not None
+        return int(record["seed"])
+
+
 def _recorded_space(study: Study, last: RecordedFits) -> DeclaredSpace:
     """Return a declared space with the model of a recorded fit, or with the models of a recorded stack."""
     models = [recorded_model(fit.record) for fit in last.fits]
@@ -137,6 +147,6 @@ def _recorded_space(study: Study, last: RecordedFits) -> DeclaredSpace:
     options = SamplerOptions.of(
         kernel=gp.kernel, warp=model.given_warp, noisy=is_noisy(study), method=method, within=within
     )
-    declared = DeclaredSpace(gp.encoder, options, Session())
+    declared = _RecordedSpace(gp.encoder, options, Session())
     declared.surrogate = declared.surrogate_with_history = GivenKernel(gp, model.kernel)
     return declared

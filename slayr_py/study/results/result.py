@@ -329,7 +329,9 @@ class Result:
         check_one_objective(self.study, _FRONT)
         return good(self.study, self._posterior_of_all(), epsilon, probability, seed)
 
-    def report(self, path: str | Path, progress: Callable[[str], None] | None = None) -> Path:
+    def report(
+        self, path: str | Path, progress: Callable[[str], None] | None = None, epsilon: float | None = None
+    ) -> Path:
         """Write a page about the study: one HTML file, which needs no network.
 
         It has the convergence, the configurations, the trials, the posterior along parameters and pairs of them, the
@@ -343,6 +345,8 @@ class Result:
             The file; an existing one is replaced.
         progress : callable, optional
             Receives the names of slow steps. The model is fitted to all finished trials as for `recommended`.
+        epsilon : float, optional
+            The page then has the ranges of `good`.
 
         Returns
         -------
@@ -351,10 +355,12 @@ class Result:
 
         Raises
         ------
+        DataError
+            If epsilon is not a positive number, or the study has several objectives.
         StorageError
             If the file cannot be written.
         """
-        return write_report(self.study, path, progress, self._posterior_of_all)
+        return write_report(self.study, path, progress, self._posterior_of_all, epsilon)
 
     def plot_front(self, band: float | None = None) -> Figure:
         """Draw the front of several objectives: see `slayr_py.study.front_figure`.

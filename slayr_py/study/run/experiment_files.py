@@ -114,12 +114,12 @@ def read_experiments(
     return _read(table, path, encoder, targets, decimal, note), FileForm(tuple(header), used, decimal)
 
 
-def has_only_proposals(path: Path, targets: Sequence[str]) -> bool:
+def has_only_proposals(path: Path, targets: Sequence[str], separator: str | None = None) -> bool:
     """Return whether a file is empty, or a table of experiments without a result."""
     if not path.stat().st_size:
         return True
     try:
-        rows, _ = _cells(path, None)
+        rows, _ = _cells(path, separator)
     except DataError:
         return False
     columns = [i for i, name in enumerate(rows[0]) if name in targets]
@@ -163,6 +163,8 @@ def _read(
     for target in targets:
         if target not in table.columns:
             raise DataError(f"{path} has no column {target!r} of results{did_you_mean(target, table.columns)}")
+        if target in encoder.space and _PREFIX + target not in table.columns:
+            raise DataError(f"the column {target!r} of {path} is a parameter; name the column of the results")
     read = pd.DataFrame(index=table.index)
     known = {*targets, ERROR_KEY, *_OF_STUDIES}
     dimensions = {d.name: d for d in encoder.dimensions}
@@ -256,19 +258,19 @@ def _states(
     missing = read[[name for name in read.columns if name.startswith("value")]].isna().any(axis=1)
     states = pd.Series("COMPLETE", index=read.index)
     if status is not None:
-        for row, text in status.items():
-            where = f"{path}, row {row}"
+        for position, text in enumerate(status):
+            where = f"{path}, row {status.index[position]}"
             if text.lower() not in _STATES:
                 known = ", ".join(text for text in _STATES if text)
                 raise DataError(f"{where}, column {status.name!r}: {text!r} is not a status; write one of {known}")
             state = _STATES[text.lower()]
-            has_none = bool(missing[row])
+            has_none = bool(missing.iloc[position])
             if has_none and state == "COMPLETE":
-                result = "a failed result" if failed[row] else "no result"
+                result = "a failed result" if failed.iloc[position] else "no result"
                 raise DataError(
                     f"{where} is {text!r} but has {result}; fill it in, or write 'failed' into {status.name!r}"
                 )
-            states[row] = state if state == "FAIL" else (state or PENDING) if has_none else "COMPLETE"
+            states.iloc[position] = state if state == "FAIL" else (state or PENDING) if has_none else "COMPLETE"
     else:
         states[missing] = "FAIL"
     states[failed] = "FAIL"

@@ -25,6 +25,7 @@ LOCK_SECONDS = 60
 """Time to wait for a lock on an SQLite file. SQLite's five seconds are too short for several workers."""
 
 _CREATED_CONCURRENTLY = re.compile(r"already exists|alembic_version|version_info|duplicate key")
+_SQLITE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
 _URL_FORMAT = (
     "a storage URL looks like sqlite:///study.db (a file) or postgresql+psycopg://user:password@host/name (a server)"
 )
@@ -45,8 +46,8 @@ def open_storage(
     Parameters
     ----------
     storage : str, Path, optuna.storages.BaseStorage or None
-        An SQLAlchemy URL, or the path of an SQLite file. An open storage is returned as it is, and so is None (a study
-        in memory).
+        An SQLAlchemy URL, or the path of an SQLite file; as a string it ends in .db, .sqlite or .sqlite3. An open
+        storage is returned as it is, and so is None (a study in memory).
     must_exist : bool
         Raise an error for an SQLite file that does not exist or has no tables of Optuna, instead of creating it.
     worker : bool
@@ -143,6 +144,8 @@ def url_without_password(text: str) -> str:
 def _parse(text: str) -> sqlalchemy.URL:
     if not isinstance(text, str):
         raise StorageError(f"the storage is {text!r:.200}; {_URL_FORMAT}")
+    if "://" not in text and text.endswith(_SQLITE_SUFFIXES):
+        return sqlalchemy.URL.create("sqlite", database=text)
     try:
         return sqlalchemy.make_url(text)
     except (sqlalchemy.exc.ArgumentError, ValueError):  # a ValueError for a port that is not a number

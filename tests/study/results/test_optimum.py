@@ -39,7 +39,9 @@ def test_the_optimum_has_intervals_probabilities_and_the_best_trial(result):
     assert optimum.value[0] <= optimum.value[1] <= optimum.value[2] <= result.best_value + 0.1
     assert np.all(optimum.draws["x"] + optimum.draws["y"].fillna(0) <= 1.2 + 1e-9)
     assert len(optimum.plot().axes) == 3 and "90% interval" in repr(optimum)
-    assert len(section(Reading(result.study, None, result._posterior_of_all), "o", "O", section_of_optimum).blocks) == 3
+    for epsilon, blocks in ((None, 3), (0.5, 4), (1e-9, 4)):
+        reading = Reading(result.study, None, result._posterior_of_all, epsilon)
+        assert len(section(reading, "o", "O", section_of_optimum).blocks) == blocks
 
 
 @pytest.mark.stan

@@ -24,6 +24,8 @@ def test_a_dictionary_is_a_space():
     assert sl.GaussianProcess({"x": (0.0, 1.0)}).encoder.names == ("x",)
     with pytest.raises(sl.SpaceError, match="the parameter 'x' is .*; give two floats or two integers, a list"):
         as_encoder({"x": (1.0, 0.0)})
+    with pytest.raises(sl.SpaceError, match="the bounds of 'x' are 0 and 1.0; write two floats, or two integers"):
+        as_encoder({"x": (0, 1.0)})  # ConfigSpace would make it an integer
     with pytest.raises(sl.SpaceError, match="it is called 'lr'"):
         as_encoder({"rate": SPACE["lr"]})
 
@@ -79,6 +81,7 @@ def test_a_stored_study_is_opened_with_its_own_options(tmp_path):
         "method": "map",
         "kernel": "MAT32",
         "within": ["x + y <= 1"],
+        "prior": {"x": sl.Normal(0.5, 0.2)},
         "progress": False,
     }
     first = sl.maximize(
@@ -94,9 +97,12 @@ def test_a_stored_study_is_opened_with_its_own_options(tmp_path):
     assert result.posterior().train.unit_values.shape == (6, 2)
     assert result.importance().index.tolist() == first.importance().index.tolist()
     optuna.create_study(storage=storage, study_name="other")
-    with pytest.raises(sl.DataError, match="made by another sampler .* history=study.trials_dataframe"):
+    with pytest.raises(sl.DataError, match="made by another sampler.* history=study.trials_dataframe"):
         sl.study.load(storage, "other")
     with pytest.raises(sl.DataError, match="the storage has 2 studies; give study_name=, one of a, other"):
         sl.study.load(storage)
+    with pytest.raises(sl.StorageError, match="there is no study file"):
+        sl.study.load(str(tmp_path / "none.db"))
+    assert not (tmp_path / "none.db").exists()
     with pytest.raises(sl.DataError, match="no study 'othe'; did you mean 'other'"):
         sl.study.load(storage, "othe")

@@ -13,7 +13,7 @@ from slayr_py.study.storage.opening import open_storage, study_names
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("study.db", "'study.db' is not a storage URL"),
+        ("study", "'study' is not a storage URL"),
         ("nosuchdb://x", "nosuchdb://x does not open"),
         ("sqlite:////nowhere/at/all/study.db", "no folder /nowhere/at/all"),
         ("postgresql://me:secret@localhost/x", "does not open"),

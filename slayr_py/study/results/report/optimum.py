@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from slayr_py.study.results.optimum import optimum as posterior_of_optimum
-from slayr_py.study.results.report.blocks import Block, Paragraph, Table
+from slayr_py.errors import DataError
+from slayr_py.study.results.optimum import good, optimum as posterior_of_optimum
+from slayr_py.study.results.report.blocks import Block, Notice, Paragraph, Table
 from slayr_py.study.results.report.figures import drawing
 from slayr_py.study.results.report.reading import Reading
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_ROWS = 10
+_PROBABILITY = 0.9
 
 
 def optimum(reading: Reading) -> Iterator[Block]:
@@ -41,3 +43,14 @@ def optimum(reading: Reading) -> Iterator[Block]:
         {"number": best["number"], "probability": best["probability"]},
         ".3g",
     )
+    if reading.epsilon is not None:
+        yield _nearly_optimal(reading, reading.epsilon)
+
+
+def _nearly_optimal(reading: Reading, epsilon: float) -> Block:
+    try:
+        ranges = good(reading.study, reading.posterior, epsilon, _PROBABILITY, 1)
+    except DataError as error:
+        return Notice(str(error))
+    title = f"Configurations within {epsilon:g} of the optimum with a probability of at least {_PROBABILITY:.0%}"
+    return Table.of("good-table", title, {str(name): ranges[name] for name in ranges}, ".4g")

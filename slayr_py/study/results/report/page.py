@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from optuna import Study
 
+from slayr_py.arguments import check_number
 from slayr_py.display import printable
 from slayr_py.errors import StorageError
 from slayr_py.inference import Posterior
@@ -32,6 +33,7 @@ from slayr_py.study.results.report.replaying import replaying
 from slayr_py.study.results.report.slices import slices
 from slayr_py.study.results.report.stopping import stopping
 from slayr_py.study.results.report.trials import convergence, trials
+from slayr_py.study.storage.objectives import check_one_objective
 from slayr_py.version import __version__
 
 SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
@@ -69,6 +71,7 @@ def write_report(
     path: str | Path,
     progress: Callable[[str], None] | None = None,
     fit: Callable[[int], Posterior] | None = None,
+    epsilon: float | None = None,
 ) -> Path:
     """Write a page about a study: one HTML file, which needs no network.
 
@@ -82,6 +85,8 @@ def write_report(
         Receives the names of slow steps: the model is fitted to all finished trials, unless the study has no fit yet.
     fit : callable, optional
         Returns the posterior of an objective, by its number, given all finished trials, if the caller may have it.
+    epsilon : float, optional
+        The page then has the ranges of the configurations that are within epsilon of the optimum: see `Result.good`.
 
     Returns
     -------
@@ -90,11 +95,16 @@ def write_report(
 
     Raises
     ------
+    DataError
+        If epsilon is not a positive number, or the study has several objectives.
     StorageError
         If the file cannot be written.
     """
+    if epsilon is not None:
+        check_number("epsilon", epsilon)
+        check_one_objective(study, "leave epsilon out; the page has the front")
     target = Path(path)
-    page = render(Reading(study, progress, fit))
+    page = render(Reading(study, progress, fit, epsilon))
     try:
         target.write_text(page, encoding="utf-8")
     except OSError as error:

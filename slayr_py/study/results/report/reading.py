@@ -72,6 +72,8 @@ class Reading:
         Receives the names of slow steps.
     fit : callable, optional
         Returns the posterior of an objective, by its number, given all finished trials; by default it is fitted.
+    epsilon : float, optional
+        Shortfall from the optimum, in the user's units, of the nearly optimal configurations to describe.
     """
 
     def __init__(
@@ -79,8 +81,10 @@ class Reading:
         study: Study,
         progress: Callable[[str], None] | None = None,
         fit: Callable[[int], Posterior] | None = None,
+        epsilon: float | None = None,
     ) -> None:
         self.study = study
+        self.epsilon = epsilon
         self.fit = fit or (lambda objective: posterior_of_all(study, objective=objective))
         self.progress = progress or (lambda step: None)
         self.outcomes: dict[Callable[[Reading], Any], tuple[Any, Exception | None]] = {}
