@@ -4,10 +4,9 @@
 
 Each rule makes the reference point of every suggestion from the values so far; the hypervolume that is missing at the
 end is that within the reference point of the problem, which no rule knows. Problems: those of
-benchmarks.optimisation.objectives without constraints and noise. The models have a warp (warp="log"), as all had by
-default when the rules were compared, and the hyperparameters are the mode (method="map"), which costs a fifth of a
-study with draws. A run is written to reference_points.csv when it is finished; run the same command again to resume.
---report only prints the tables.
+benchmarks.optimisation.objectives without constraints and noise. The hyperparameters are the mode (method="map"), which
+costs a fifth of a study with draws. A run is written to reference_points.csv when it is finished; run the same command
+again to resume. --report only prints the tables.
 """
 
 from __future__ import annotations
@@ -130,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 key = {"problem": problem, "sampler": rule, "seed": seed}
-                made = [key | row for row in run(TRADEOFFS[problem], "slayr:method=map,warp=log", seed, options.budget)]
+                made = [key | row for row in run(TRADEOFFS[problem], "slayr:method=map", seed, options.budget)]
             replace_run(stored, [{name: row[name] for name in stored.columns} for row in made])
             print(f"{problem}, {rule}, seed {seed}: {len(made)} evaluations", flush=True)
     print(report(stored.rows(), options.budget))

@@ -105,9 +105,7 @@ GP = {
         for option in fields(LOOP_OPTIONS)
     },
     "warm_starts": Key("true", "Start each fit from the last one."),
-    "warp": Key(
-        '"auto"', '"log", "best" or "none": compress bad values; "auto": of one objective, without known errors.'
-    ),
+    "warp": Key('"auto"', '"log", "best" or "none": compress bad values, unless their errors are known.'),
     "priors": Key(
         '{ sigma_n = { family = "LogNormal", mu = -2.0, sigma = 1.0 } }',
         'Or of one parameter: { lengthscale = { lr = { family = "LogNormal", .. } } }.',

@@ -184,13 +184,7 @@ class GaussianProcess:
 
     def with_errors(self, errors: FloatArray | None) -> GaussianProcess:
         """Return the Gaussian process for observations with known errors (n,), without a warp that is "auto"."""
-        return self._of_models([model.with_errors(errors) for model in self.models])
-
-    def without_automatic_warp(self, reason: str) -> GaussianProcess:
-        """Return the Gaussian process without a warp that is "auto"; notes on its fits give the reason."""
-        return self._of_models([model.without_automatic_warp(reason) for model in self.models])
-
-    def _of_models(self, models: list[Model]) -> GaussianProcess:
+        models = [model.with_errors(errors) for model in self.models]
         return self if list(self.models) == models else self.of(models, self.kernel)
 
     def prepare(self, progress: Callable[[str], None] | None = None) -> None:

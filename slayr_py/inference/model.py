@@ -37,8 +37,7 @@ from slayr_py.space import Encoded, FloatArray, Space, as_encoder, encoder_from_
 
 Warp = Literal["auto", "none", "log", "best"]
 """Transformations of the targets: "log" compresses large values, "best" values above the best one, see
-`slayr_py.inference.warp`; "auto" is "log", and "none" if errors of the observations are known or a study has
-several objectives."""
+`slayr_py.inference.warp`; "auto" is "log", and "none" if errors of the observations are known."""
 
 Likelihood = Literal["gaussian", "probit"]
 """Observations of the function: numbers with Gaussian noise, or binary ones, P(success) = Phi(f)."""
@@ -65,7 +64,7 @@ class Model:
     pivot : float, optional
         Pivot of the warp "best", on the standardised scale; None for the best target.
     given_warp : {"none", "log", "auto"}
-        The argument; "auto" allows :meth:`without_automatic_warp` to leave out the warp.
+        The argument; "auto" allows :meth:`with_errors` to leave out the warp.
     left_out : tuple of str
         Notes for the diagnostics of a fit.
     likelihood : {"gaussian", "probit"}
@@ -147,19 +146,15 @@ class Model:
             return self
         if self.likelihood == "probit":
             raise DataError("binary observations cannot have known errors (y_sd); leave y_sd out")
-        if self.warp != "none" and self.given_warp != "auto":
+        if self.warp == "none":
+            return self
+        if self.given_warp != "auto":
             raise DataError(
                 f"warp={self.given_warp!r} cannot be combined with known errors (y_sd); use warp='none', or "
                 "warp='auto', which leaves the warp out; or transform y yourself, and y_sd with it"
             )
-        return self.without_automatic_warp("errors of observations are known (y_sd)")
-
-    def without_automatic_warp(self, reason: str) -> Self:
-        """Return the model without a warp that is "auto"; :attr:`left_out` gives the reason."""
-        if self.warp == "none" or self.given_warp != "auto":
-            return self
         model = self._updated({name: prior for name, prior in self._chosen.items() if name != WARP.name}, "none")
-        model.left_out = (f"no warp, since {reason}: warp='auto'",)
+        model.left_out = ("no warp, since errors of observations are known (y_sd): warp='auto'",)
         return model
 
     def with_pivot(self, pivot: float) -> Self:

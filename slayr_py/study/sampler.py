@@ -61,8 +61,7 @@ class StanGPSampler(BaseSampler):
         As in `GaussianProcess`: "auto" and "log" compress bad values, which are the large ones of a minimised and the
         small ones of a maximised objective. The model can then describe good configurations better. "best" compresses
         the distance to the best value, for objectives whose good values differ by orders of magnitude. Known errors
-        (``y_sd``) turn "auto" into "none", and are an error with "log" and "best". Several objectives turn "auto" into
-        "none" too, because the large values of one belong to the front.
+        (``y_sd``) turn "auto" into "none", and are an error with "log" and "best".
     initial_configs : sequence of mappings, optional
         An initial design to use instead of the Sobol design; `n_initial` is then its length.
     noisy : bool, default False

@@ -189,16 +189,6 @@ def test_the_fit_of_each_objective_is_stored_and_replayed():
     np.testing.assert_allclose(first.predict([params]).centre_and_spread()[0], predicted[0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("warp", ["auto", "log"])
-def test_several_objectives_have_no_warp_by_default(warp):
-    """Large values of one objective belong to the other end of the front, so that they are not compressed as bad."""
-    study = run(budget=7, warp=warp).study
-    expected = [] if warp == "log" else ["no warp, since the study has several objectives: warp='auto'"]
-    for objective, part in enumerate(suggestion_record(study.trials[6])["objectives"]):
-        assert ("warp" in posterior_of(study, 6, objective=objective).idata.posterior) == (warp == "log")
-        assert [note for note in part["diagnostics"]["kernel_notes"] if "warp" in note] == expected
-
-
 def test_the_probability_of_the_front_knows_luck():
     """Without noise it is that of the values; with noise that exceeds their range nearly all may be on it."""
     exact = run(budget=6)

@@ -20,7 +20,6 @@ from slayr_py.study.model.kernel_searches import LoopSearch, default_search, on_
 from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.session import Session
 from slayr_py.study.storage.attributes import kernel_record
-from slayr_py.study.storage.objectives import has_several
 from slayr_py.study.storage.trials import Observations
 
 
@@ -56,14 +55,11 @@ class GivenKernel:
 
     def model(self, study: Study, trial: FrozenTrial, observed: Observations, seed: int) -> GaussianProcess:
         """Return the only model."""
-        return self.latest(study, observed)
+        return self.gp
 
     def latest(self, study: Study, observed: Observations) -> GaussianProcess:
-        """Return the only model, of several objectives without the default warp.
-
-        A warp compresses large values as bad ones. Those of one objective belong to the other end of the front.
-        """
-        return self.gp.without_automatic_warp("the study has several objectives") if has_several(study) else self.gp
+        """Return the only model."""
+        return self.gp
 
 
 Surrogate = GivenKernel | LoopSearch
