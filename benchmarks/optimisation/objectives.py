@@ -168,7 +168,7 @@ def differences(rows: pd.DataFrame, budgets: Sequence[int]) -> pd.DataFrame:
 
 
 def report(rows: pd.DataFrame, samplers: Sequence[str], budgets: Sequence[int]) -> str:
-    """Return the tables in Markdown: means with standard errors, and mean ranks over the problems that all have."""
+    """Return the tables in Markdown: means with standard errors, and mean ranks of the runs that all samplers have."""
     table = differences(rows, budgets)
     lines = []
     for problem in [name for name in TRADEOFFS if name in table.index.unique("problem")]:
@@ -178,13 +178,13 @@ def report(rows: pd.DataFrame, samplers: Sequence[str], budgets: Sequence[int]) 
             cells = [mean_cell(own[b].dropna()) if own[b].notna().any() else "–" for b in budgets]
             lines.append([problem, sampler, *cells, str(len(own)), f"{mine['seconds'].mean():.2f}"])
     heads = ["problem", "sampler", *(f"at {b}" for b in budgets), "runs", "seconds per suggestion"]
-    means = table.groupby(["problem", "sampler"]).mean()
     ranks = []
     for b in budgets:
-        wide = means[b].unstack("sampler").reindex(columns=[name for name in samplers]).dropna()
-        ranks.append(wide.rank(axis=1).mean() if len(wide) else pd.Series(np.nan, index=samplers))
+        wide = table[b].unstack("sampler").reindex(columns=list(samplers)).dropna()  # seeds that all samplers have
+        ranks += [wide.groupby("problem").mean().rank(axis=1).mean(), wide.rank(axis=1).mean()]
     rows_of_ranks = [[name, *(f"{rank[name]:.2f}" for rank in ranks)] for name in samplers]
-    second = markdown(["mean rank", *(f"at {b}" for b in budgets)], rows_of_ranks)
+    titles = [title for b in budgets for title in (f"of the means at {b}", f"of each run at {b}")]
+    second = markdown(["mean rank", *titles], rows_of_ranks)
     return f"{markdown(heads, lines)}\n\n{second}"
 
 

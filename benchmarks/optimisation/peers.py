@@ -350,7 +350,7 @@ def keywords(text: str) -> dict[str, Any]:
         elif key == "kernel":
             options[key] = KERNELS[value]() if value in KERNELS else value
         else:
-            options[key] = _literal(value)
+            options[key] = value if key == "warp" else _literal(value)
     return options | ({"priors": priors} if priors else {})
 
 

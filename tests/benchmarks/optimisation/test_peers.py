@@ -44,9 +44,10 @@ def test_the_initial_design_is_that_of_slayr(problem):
 
 def test_keywords_of_a_variant():
     assert keywords("") == {}
-    assert keywords("kernel=auto,warp=true,n_initial=5,lengthscale=-0.5/0.7,ess=none") == {
+    assert keywords("kernel=auto,warp=none,noisy=true,n_initial=5,lengthscale=-0.5/0.7,ess=none") == {
         "kernel": "auto",
-        "warp": True,
+        "warp": "none",
+        "noisy": True,
         "n_initial": 5,
         "ess": None,
         "priors": {"lengthscale": sl.LogNormal(-0.5, 0.7)},
