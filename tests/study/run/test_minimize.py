@@ -96,7 +96,7 @@ def test_resuming_with_another_kernel_is_announced(plane):
         ({"direction": "down"}, DataError, "'down'"),
         ({"kernel": "mattern"}, DataError, "did you mean 'matern'"),
         ({"acquisition": "eii"}, DataError, "did you mean"),
-        ({"storage": "study.db"}, StorageError, "sqlite:///study.db"),
+        ({"storage": "study"}, StorageError, "sqlite:///study.db"),
         ({"initial_configs": [{"x": 0.0}]}, SpaceError, "no value"),
         ({"space": ConfigurationSpace()}, SpaceError, "empty"),
         ({"objective": 3}, DataError, "objective must be a function"),
