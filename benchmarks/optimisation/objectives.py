@@ -5,7 +5,7 @@
 Problems: BraninCurrin, ZDT1 to ZDT3, DTLZ2 with 2 and 3 objectives, WFG4 and WFG9, VehicleSafety, C2-DTLZ2 (with
 constraints), error and size of a random forest, and BraninCurrin with noise. Samplers: slayr, "slayr:key=value,...",
 Optuna's GP, TPE and NSGA-II, and BoTorch's qLogNEHVI. "slayr-reference" and "botorch-reference" are told the reference
-point of the problem; All start with the default design of slayr_py, 5 to 7 configurations; Optuna's GP and TPE sampler
+point of the problem. All start with the default design of slayr_py, 5 to 7 configurations; Optuna's GP and TPE sampler
 add their own up to 10. The GP samplers of Optuna and BoTorch need torch and botorch. A run is written to objectives.csv
 when it is finished; run the same command again to resume after an interruption. Runs with fewer evaluations than
 --budget are made again. --report only prints the tables: the logarithm of the hypervolume that is missing, the mean
