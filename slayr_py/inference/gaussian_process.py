@@ -229,8 +229,8 @@ class GaussianProcess:
             Fixes every draw.
         start : WarmStart, optional
             `Posterior.warm_start` of a fit to nearly the same data. The chains start there with a short warm-up. If
-            the diagnostics fail, a fit with a full warm-up follows. Method "map" climbs from there, and tries a
-            random start too once the number of observations has changed by a tenth. A stack does not accept a start.
+            the diagnostics fail, a fit with a full warm-up follows. Method "map" climbs from there, and tries
+            random starts too once the number of observations has changed by a tenth. A stack does not accept a start.
         y_sd : float or (n,) array_like, optional
             Known standard deviations of the errors of y, in the user's units. The noise of an observation is the sum of
             the known error and an error with the standard deviation ``sigma_n``. The model then has no warp.

@@ -23,7 +23,7 @@ from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.space import FloatArray
 
 MODE_STARTS = 4  # several starts, since the posterior of length-scales can have several modes
-GROWTH = 1.1  # of the number of observations, after which a random start is tried again beside the last mode
+GROWTH = 1.1  # of the number of observations, after which random starts are tried again beside the last mode
 
 _PATHS = 4
 _ELBO_DRAWS = 10  # draws per approximation on a path; with Stan's default of 25 they cost more than the paths
@@ -51,8 +51,8 @@ class Mode(FitMethod):
     def sample(self, job: Job) -> Run:
         """Climb from the mode of the start; from random starts if there is none, or if one is due.
 
-        The mode of earlier observations leads to the nearest mode, which need not be the highest any more. A random
-        start is due when the number of observations has changed by a tenth since the last one.
+        The mode of earlier observations leads to the nearest mode, which need not be the highest any more. Random
+        starts are due when the number of observations has changed by a tenth since the last ones.
         """
         n = int(job.data["N"])
         if job.start is None:
@@ -63,7 +63,7 @@ class Mode(FitMethod):
                 return self._climb(job, 0, searched)
             except RuntimeError:  # the density is not defined at the last mode
                 pass
-        return self._climb(job, 1, n)
+        return self._climb(job, MODE_STARTS - 1, n)
 
     def _climb(self, job: Job, random: int, searched: int) -> Run:
         fit, calls = best_mode(job, period_guesses(job.data, random), random)
