@@ -69,7 +69,7 @@ from slayr_py.study.storage.optuna_private import add_trial_attributes, set_tria
 
 STUDY_KEY = "slayr:study"
 """Study attribute: {"space", "graphs", "within", "seed", "kernel", "acquisition", "n_initial", "noisy", "prior"} at its
-start.
+start; "noisy" as declared last.
 
 "within" has the texts of the constraints on inputs, ``{"function": name}`` for a function. "prior" has the belief about
 each parameter of the optimum, or None.

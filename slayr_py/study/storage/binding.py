@@ -67,4 +67,7 @@ def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[s
             f"study {study.study_name!r} was started with seed {record['seed']}, not {seed}; "
             "omit the seed to resume it, or choose another study name"
         )
+    if record.get("noisy") != options["noisy"]:
+        # The summaries of a loaded study follow what was declared last.
+        study.set_user_attr(STUDY_KEY, {**record, "noisy": options["noisy"]})
     return int(record["seed"])

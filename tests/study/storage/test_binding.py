@@ -26,6 +26,9 @@ def test_a_study_records_its_space_and_seed_and_refuses_others(plane, mixed):
         storage=study._storage, study_name=study.study_name, load_if_exists=True, sampler=StanGPSampler(plane)
     )
     assert again.sampler.strategy.bind(again) == record["seed"]
+    again.sampler = StanGPSampler(plane, noisy=True)
+    assert again.sampler.strategy.bind(again) == record["seed"]
+    assert study.user_attrs[STUDY_KEY] == record | {"noisy": True}
     with pytest.raises(DataError, match=f"was started with seed {record['seed']}, not 4"):
         StanGPSampler(plane, seed=4).strategy.bind(study)
     with pytest.raises(SpaceError, match="also has x, y"):
