@@ -37,9 +37,8 @@ lint: $(VENV)/.developer
 types: $(VENV)/.developer lint
 	nice -n 5 $(BIN)/mypy
 
-# One process more than processors, because many tests wait for other processes.
 tests: $(VENV)/.developer lint
-	$(BIN)/python -m pytest --numprocesses=$$(($$(getconf _NPROCESSORS_ONLN) + 1))
+	$(BIN)/python -m pytest
 
 # A fresh environment, because Sphinx repeats no warning of a page that has not changed. Notebooks are executed again only
 # if they or the package have changed.

@@ -97,7 +97,11 @@ class Optuna:
 
 
 class Slayr(Optuna):
-    """slayr_py, which derives trial t from (seed, t)."""
+    """slayr_py, which derives trial t from (seed, t).
+
+    The first fit of a run that resumes has no fit before it to start from: its draws, or a mode where there are several,
+    may differ from those of a run without an interruption. Studies in a storage keep the starts of their fits.
+    """
 
     packages = ("optuna",)
     own_design = True

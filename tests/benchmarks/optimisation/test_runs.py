@@ -19,7 +19,7 @@ def trials_of(folder, sampler):
 
 
 @pytest.mark.parametrize(
-    "sampler", ["optuna-tpe", pytest.param("slayr:kernel=matern,method=map", marks=pytest.mark.stan)]
+    "sampler", ["optuna-tpe", pytest.param("slayr:kernel=matern,method=map,warm_starts=false", marks=pytest.mark.stan)]
 )
 def test_an_interrupted_command_resumes_with_the_same_trials(sampler, tmp_path):
     run_all(MIXED, sampler, 2, 12, tmp_path / "whole")
