@@ -99,7 +99,7 @@ class Optuna:
 class Slayr(Optuna):
     """slayr_py, which derives trial t from (seed, t).
 
-    The first fit of a run that resumes has no fit before it to start from: its draws, or a mode where there are several,
+    The first fit of a run that resumes has no fit before it to start from: its draws, or its mode if there are several,
     may differ from those of a run without an interruption. Studies in a storage keep the starts of their fits.
     """
 
