@@ -59,8 +59,8 @@ class Forecast(NamedTuple):
     inflation: float
     """Factor on the standard deviations: the root mean square of `ConditionedCurves.errors`."""
 
-    by_curve: float
-    """The same probability under the evidence of the trial's own curve alone; 1 if it says nearly nothing."""
+    without: float
+    """The same probability without the trial's own curve."""
 
     evidence: tuple[float, float]
     """What is known of the final value: a value and its standard deviation, see `ConditionedCurves.evidence`."""
@@ -131,7 +131,7 @@ class Forecasts:
                 sd,
                 sign * best,
                 inflation,
-                conditioned.probability_by_curve(best, given, without, inflation, freedom),
+                conditioned.probability_below(best, without, inflation, freedom),
                 (sign * evidence[0], evidence[1]),
             )
 

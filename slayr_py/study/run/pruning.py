@@ -23,6 +23,7 @@ from slayr_py.study.storage.objectives import check_one_objective
 from slayr_py.study.storage.optuna_private import set_trial_attribute, stored_trial
 
 _GROWTH = 1.1  # of the number of steps from one decision to the next
+_LEARNED = 0.5  # largest factor by which the curve of a suggestion changes the probability when its trial is stopped
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Prune(BasePruner):
     A Gaussian process of configuration and step is fitted to the curves of all trials: complete, pruned and running
     ones. A trial is pruned when the probability that its final value will be better than the best value so far is
     below ``probability``. A trial that a `StanGPSampler` has suggested with its model is pruned only when its own curve
-    says so too, or the probability is below the square of ``probability``.
+    has at least halved that probability, or it is below the square of ``probability``.
 
     Parameters
     ----------
@@ -110,9 +111,10 @@ class Prune(BasePruner):
 
     def _stops(self, forecast: Forecast, is_suggested: bool) -> bool:
         """Return whether to stop a trial, from which the model that has suggested it has to learn."""
-        if forecast.probability >= self.probability or not is_suggested:
-            return forecast.probability < self.probability
-        return forecast.by_curve < self.probability or forecast.probability < self.probability**2
+        if forecast.probability >= self.probability:
+            return False
+        says_so = forecast.probability < _LEARNED * forecast.without
+        return says_so or not is_suggested or forecast.probability < self.probability**2
 
     def forecasts_of(self, study: Study) -> Forecasts:
         """Return the model of the curves of a study."""
