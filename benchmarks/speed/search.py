@@ -50,7 +50,7 @@ THOROUGH = Effort(
     climbs=(32, 60),
     finals=(256, 10),
     draws=256,
-    gain=1e-9,
+    gains=(1e-9, 1e-9),
 )
 FIT = {"chains": 4, "warmup": 300, "draws": 50, "ess": 50, "retries": 0}
 SHORT = {"chains": 4, "warmup": 100, "draws": 50, "retries": 0, "max_treedepth": 6}

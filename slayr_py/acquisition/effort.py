@@ -22,8 +22,9 @@ class Effort(NamedTuple):
         Number of draws under which the landscape is maximised again, and number of starting maxima.
     draws : int
         Most draws under which maxima are compared.
-    gain : float
-        Least gain of its value in a round to continue (log EI, log PI, or the bound in sd of y).
+    gains : (float, float)
+        Least gain of its value in a round to continue, of a start and of a maximum (log EI, log PI, or the bound in sd
+        of y).
     """
 
     candidates: int = 2048
@@ -31,7 +32,7 @@ class Effort(NamedTuple):
     climbs: tuple[int, int] = (16, 10)
     finals: tuple[int, int] = (64, 3)
     draws: int = 256
-    gain: float = 1e-4
+    gains: tuple[float, float] = (1e-2, 1e-4)
 
 
 DEFAULT = Effort()

@@ -307,10 +307,11 @@ def _maximum(landscape: Landscape, pool: Candidates, effort: Effort) -> Encoded:
         pool = pool[_descending(landscape.screening(draws).values_of(pool.encoded))[:kept]]
     few, climbs = effort.climbs
     more, finals = effort.finals
-    reached, _ = refine(landscape.subset(few), pool.genotypes[_spread(pool.encoded)[:climbs]], effort.gain)
+    roughly, precisely = effort.gains
+    reached, _ = refine(landscape.subset(few), pool.genotypes[_spread(pool.encoded)[:climbs]], roughly)
     reached = reached[_descending(landscape.values(reached))]
     different = distinct(landscape.place(reached)[0], _APART)[:finals]
-    finalists, _ = refine(landscape.subset(more), reached[different], effort.gain)
+    finalists, _ = refine(landscape.subset(more), reached[different], precisely)
     return landscape.place(finalists[[np.argmax(landscape.values(finalists))]])[0]
 
 
