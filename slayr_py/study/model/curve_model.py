@@ -216,6 +216,15 @@ class ConditionedCurves:
         mean, sd = _likelihood(given, without) or _mean_and_sd(given)
         return self._in_units(mean, inflation * sd)
 
+    def probability_by_curve(
+        self, value: float, given: Moments, without: Moments, inflation: float, freedom: int
+    ) -> float:
+        """Return the probability of a final value below a value under the curve's own evidence; 1 without any."""
+        if (known := _likelihood(given, without)) is None:
+            return 1.0
+        t = float(self.fit.scale.transform(np.array([value]))[0])
+        return float(stdtr(freedom, (t - known[0]) / (inflation * known[1])))
+
     def _in_units(self, t: float, sd: float) -> tuple[float, float]:
         t = min(max(t, -WORST), WORST)
         sd = min(sd, 10 * WORST)

@@ -62,6 +62,9 @@ class Forecast(NamedTuple):
     without: float
     """The same probability without the trial's own curve."""
 
+    by_curve: float
+    """The same probability under the evidence of the trial's own curve alone; 1 if it says nearly nothing."""
+
     evidence: tuple[float, float]
     """What is known of the final value: a value and its standard deviation, see `ConditionedCurves.evidence`."""
 
@@ -132,6 +135,7 @@ class Forecasts:
                 sign * best,
                 inflation,
                 conditioned.probability_below(best, without, inflation, freedom),
+                conditioned.probability_by_curve(best, given, without, inflation, freedom),
                 (sign * evidence[0], evidence[1]),
             )
 

@@ -33,7 +33,8 @@ class Prune(BasePruner):
     A Gaussian process of configuration and step is fitted to the curves of all trials: complete, pruned and running
     ones. A trial is pruned when the probability that its final value will be better than the best value so far is
     below ``probability``. A trial that a `StanGPSampler` has suggested with its model is pruned only when its own curve
-    has at least halved that probability, or it is below the square of ``probability``.
+    says so too: it has at least halved that probability, or alone gives one below ``probability``. It is pruned without
+    that below the square of ``probability``.
 
     Parameters
     ----------
@@ -113,8 +114,9 @@ class Prune(BasePruner):
         """Return whether to stop a trial, from which the model that has suggested it has to learn."""
         if forecast.probability >= self.probability:
             return False
-        says_so = forecast.probability < _LEARNED * forecast.without
-        return says_so or not is_suggested or forecast.probability < self.probability**2
+        is_certain = forecast.probability < self.probability**2
+        curve_says_so = forecast.by_curve < self.probability or forecast.probability < _LEARNED * forecast.without
+        return not is_suggested or is_certain or curve_says_so
 
     def forecasts_of(self, study: Study) -> Forecasts:
         """Return the model of the curves of a study."""

@@ -104,6 +104,9 @@ def test_the_evidence_restores_the_posterior(fitted):
     assert sd > spread  # the other curves know something, too
     assert abs(value - centre) < 3 * sd
     assert conditioned.evidence(without, without) == conditioned.predicted(without)  # the curve says nothing
+    assert conditioned.probability_by_curve(value - 9 * sd, without, without, 1.0, 5) == 1.0
+    below, above = (conditioned.probability_by_curve(value + by, given, without, 1.0, 5) for by in (-sd, sd))
+    assert below < 0.3 < 0.7 < above
 
 
 def test_bad_values_are_compressed_and_better_ones_are_in_order():

@@ -117,18 +117,19 @@ def test_maximising_is_minimising_the_negative(twelve):
 
 
 @pytest.mark.parametrize(
-    ("probability", "without", "of_others", "of_suggestions"),
+    ("probability", "without", "by_curve", "of_others", "of_suggestions"),
     [
-        (0.06, 0.5, False, False),
-        (0.04, 0.081, True, True),
-        (0.04, 0.079, True, False),  # the curve says little, so that the model would suggest the configuration again
-        (0.002, 0.003, True, True),
+        (0.06, 0.5, 0.01, False, False),
+        (0.04, 0.081, 1.0, True, True),
+        (0.04, 0.04, 0.01, True, True),
+        (0.04, 0.079, 1.0, True, False),  # the model would learn little and suggest the configuration again
+        (0.002, 0.003, 1.0, True, True),
     ],
 )
 def test_a_suggestion_of_the_model_is_stopped_only_if_the_model_learns_from_it(
-    monkeypatch, probability, without, of_others, of_suggestions
+    monkeypatch, probability, without, by_curve, of_others, of_suggestions
 ):
-    known = Forecast(1, probability, 1.0, 0.1, 0.5, 1.0, without, (1.0, 0.1))
+    known = Forecast(1, probability, 1.0, 0.1, 0.5, 1.0, without, by_curve, (1.0, 0.1))
     monkeypatch.setattr(Forecasts, "forecast", lambda *_: known)
     for phase, stops in (("initial", of_others), ("model", of_suggestions)):
         study = plain()
