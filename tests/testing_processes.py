@@ -19,12 +19,16 @@ from pathlib import Path
 # Not cmdstanpy: it creates a temporary folder when it is imported.
 LIBRARIES = [
     "ConfigSpace",
+    "alembic.command",
     "alembic.context",
+    "filelock",
     "jinja2",
     "joblib",
     "networkx",
+    "optuna.storages._rdb.models",  # the storage imports it late
     "optuna.storages.journal",
     "pandas",
+    "platformdirs",
     "psutil",
     "psycopg",
     "scipy.optimize",
@@ -33,6 +37,7 @@ LIBRARIES = [
     "sqlalchemy.dialects.postgresql",
     "sqlalchemy.dialects.sqlite",
     "stanio",
+    "threadpoolctl",
     "xarray",
 ]
 

@@ -214,18 +214,6 @@ def test_a_kernel_search_is_checked_with_the_file(folder):
             load_config(written(options))
 
 
-def test_priors_of_single_entries(folder):
-    text = '[gp]\npriors = { lengthscale = { x = { family = "LogNormal", mu = 1.0, sigma = 2.0 } } }\n'
-    found = load_config(write(folder, text + OBJECTIVE + SPACE)).options["priors"]
-    assert found == {"lengthscale": {"x": LogNormal(1.0, 2.0)}}
-
-
-def test_a_kernel_may_be_a_section_of_its_own(folder):
-    section = '[gp.kernel]\nname = "fm"\n[gp.kernel.modulator]\nname = "hierarchical"\nbase = "rq"\n'
-    kernel = load_config(write(folder, section + OBJECTIVE + MIXED)).options["kernel"]
-    assert kernel.options() == {"modulator": {"name": "hierarchical", "base": "rq", "combine": "product"}}
-
-
 def test_graphs_by_name_or_by_edges(folder):
     graphs = '[graphs]\nlayers = "path"\nact = [["relu", "leaky"], ["leaky", "tanh", 0.5]]\n'
     encoder = load_config(write(folder, OBJECTIVE + graphs + MIXED)).space
@@ -316,7 +304,3 @@ def test_the_examples_load_and_evaluate(name, monkeypatch):
     first = config.objective(configuration)
     second = config.objective(configuration)
     assert first == second > 0
-
-
-def test_config_errors_are_errors_of_the_package():
-    assert issubclass(ConfigError, SlayrError)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import decimal
 import math
 import re
-import textwrap
 import time
 
 import optuna
 import pytest
 from testing_hostility import stored_values
-from testing_processes import exit_code
 
 from slayr_py.cli.objective import command_objective
 from slayr_py.errors import NotFiniteError, ObjectiveError
@@ -134,26 +132,3 @@ COMMANDS_THAT_WORK = [
 )
 def test_awkward_commands_are_read(tmp_path, command, value):
     assert command_objective(command, ["k"], tmp_path, max_seconds=30)({"k": "a"}) == value
-
-
-def test_an_objective_that_ends_its_process_loses_one_trial(tmp_path, go_on):
-    path = tmp_path / "study.db"
-    script = textwrap.dedent(f"""
-        import os
-        from ConfigSpace import ConfigurationSpace
-        import slayr_py as sl
-        calls = []
-        def objective(config):
-            calls.append(config)
-            if len(calls) == 3:
-                os._exit(0)
-            return config["x"]
-        sl.minimize(objective, ConfigurationSpace({{"x": (-5.0, 10.0), "y": (0.0, 15.0)}}), budget=5, n_initial=20,
-                    seed=1, progress=False, storage="sqlite:///{path}", study_name="s")
-    """)
-    assert exit_code(script) == 0
-    before = stored_values(path)
-    assert len(before) == 3 and before[2] is None and None not in before[:2]
-    go_on(path, 5)
-    after = stored_values(path)
-    assert after[:2] == before[:2] and None not in after[3:] and len(after) == 5

@@ -110,13 +110,6 @@ def test_a_result_is_a_legal_history(mixed):
         assert states(study) == states(first.study)
 
 
-def test_a_result_survives_a_csv_file(mixed, tmp_path):
-    first = minimize(lambda c: c["rate"], mixed, budget=6, n_initial=6, seed=1, progress=False)
-    first.trials.to_csv(tmp_path / "runs.csv")
-    study = create_study(mixed, history=pd.read_csv(tmp_path / "runs.csv"))
-    assert [trial.params for trial in study.trials] == [trial.params for trial in first.study.trials]
-
-
 def test_unfinished_trials_and_failures_without_parameters_are_omitted(small_study, plane):
     table = small_study.trials_dataframe()
     assert states(create_study(plane, history=table)) == ["COMPLETE", "COMPLETE", "FAIL"]
@@ -190,12 +183,6 @@ def test_a_value_of_an_inactive_parameter_is_refused(mixed):
     with pytest.raises(SpaceError, match="history row 0: parameter 'degree' has a value although it is inactive"):
         create_study(mixed, history=[({**MIXED, "degree": 3}, 1.0)])
     assert states(create_study(mixed, history=[({**MIXED, "degree": None}, 1.0)])) == ["COMPLETE"]
-
-
-def test_a_maximised_history_is_in_the_users_direction(plane):
-    result = minimize(branin, plane, budget=1, n_initial=3, direction="maximize", progress=False, history=PAST)
-    assert result.best_value >= 20.0
-    assert isinstance(result.study, optuna.Study)
 
 
 @pytest.mark.stan
