@@ -101,8 +101,8 @@ def exit_code(script: str, *arguments: str, **environment: str) -> int:
 
 
 def ends(pid: int) -> bool:
-    """Return whether a process ends within ten seconds."""
-    deadline = time.monotonic() + 10
+    """Return whether a process ends within a minute."""
+    deadline = time.monotonic() + 60
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     return not alive(pid)

@@ -177,10 +177,7 @@ act = { type = "categorical", choices = ["relu", "leaky", "tanh"] }
     [
         ('{ name = "hierarchical", base = "rq", combine = "sum" }', {"base": "rq", "combine": "sum"}),
         ('{ name = "hierarchical", base = "matern", p = 1 }', {"base": "matern", "combine": "product", "p": 1}),
-        (
-            '{ name = "fm", modulator = "power", orders = 2, tau = 1.5 }',
-            {"modulator": "power", "orders": 2, "tau": 1.5},
-        ),
+        ('{ name = "fm", modulator = "power", orders=2, tau = 1.5 }', {"modulator": "power", "orders": 2, "tau": 1.5}),
         (
             '{ name = "fm", modulator = { name = "hierarchical", base = "se" } }',
             {"modulator": {"name": "hierarchical", "base": "se", "combine": "product"}},

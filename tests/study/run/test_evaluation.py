@@ -99,18 +99,6 @@ def test_an_enqueued_value_outside_the_space_fails_its_trial_and_the_study_conti
     assert enqueued.params["kernel"] == "rbf"
 
 
-def test_callbacks_may_stop_the_study(plane):
-    result = minimize(
-        branin,
-        plane,
-        budget=9,
-        n_initial=9,
-        progress=False,
-        callbacks=[lambda study, trial: study.stop() if trial.number == 2 else None],
-    )
-    assert len(result.trials) == 3
-
-
 def test_the_value_of_a_trial_that_was_finished_elsewhere_is_named(plane, tmp_path):
     url = f"sqlite:///{tmp_path / 'study.db'}"
 

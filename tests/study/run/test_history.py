@@ -150,9 +150,9 @@ def test_none_may_be_a_level_of_a_conditional_parameter():
     ("history", "error", "words"),
     [
         (
-            [({"x": 1.0, "y": 2.0}, 1.0), ({"x": 99.0, "y": 2.0}, 1.0)],
+            [PAST[0], ({"x": 99.0, "y": 2.0}, 1.0)],
             SpaceError,
-            "history row 1: parameter 'x' is 99.0; give a number from",
+            "history row 1: parameter 'x' is 99.0; give a number fr",
         ),
         ([({"x": 1.0}, 1.0)], SpaceError, "history row 0: parameter 'y' has no value"),
         ([({"x": 1.0, "z": 2.0}, 1.0)], SpaceError, "history row 0: there is no parameter 'z'"),
@@ -165,11 +165,7 @@ def test_none_may_be_a_level_of_a_conditional_parameter():
         (pd.DataFrame({"x": [1.0], "y": [1.0], "valu": [1.0]}), DataError, "column 'valu', .*; did you mean 'value'"),
         (pd.DataFrame({"x": [1.0], "params_x": [1.0], "value": [1.0]}), DataError, "two columns for 'x'"),
         (pd.DataFrame({"x": [99.0], "y": [1.0], "value": 1.0}, index=["run7"]), SpaceError, "history row run7: param"),
-        (
-            pd.DataFrame({"x": [1.0], "y": [1.0], "value": 1.0, "y_sd": -1.0}, index=["a"]),
-            DataError,
-            "a: y_sd must be at",
-        ),
+        (pd.DataFrame({"x": [1.0], "y": [1.0], "value": 1.0, "y_sd": -1.0}, index=["a"]), DataError, "a: y_sd must"),
     ],
 )
 def test_illegal_histories_are_refused_before_the_study_is_created(plane, tmp_path, history, error, words):

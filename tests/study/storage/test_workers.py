@@ -254,14 +254,14 @@ def test_an_abandoned_enqueued_trial_is_resumed_before_waiting_ones(database, pl
 
 
 @pytest.mark.stan
-def test_a_trial_of_another_machine_is_abandoned_without_heartbeat(killed, plane, monkeypatch):
-    monkeypatch.setattr(workers, "HEARTBEAT_SECONDS", 1)
+def test_a_trial_of_another_machine_is_abandoned_without_heartbeat(killed):
     study = optuna.load_study(study_name="killed", storage=killed)
     elsewhere = f"{this_process()._replace(host='elsewhere')} 1"
     study._storage.set_trial_user_attr(study.trials[4]._trial_id, WORKER_KEY, elsewhere)
     storage = open_storage(killed, worker=True)
     storage.record_heartbeat(study.trials[4]._trial_id)
     assert storage.abandoned(study._study_id) == []
+    storage.heartbeat_interval = 1
     wait_for(lambda: [trial.number for trial in storage.abandoned(study._study_id)] == [4], seconds=20)
 
 
