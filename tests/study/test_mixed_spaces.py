@@ -45,18 +45,18 @@ def test_every_configuration_is_valid_none_is_repeated_and_a_resumed_study_is_th
             result = sl.minimize(loss, make(), budget=budget, n_initial=4, seed=3, storage=url, study_name="s", **TINY)
         return result
 
-    whole = run("whole", 6)
+    whole = run("whole", 5)
     encoder = sl.space.Encoder(whole.space)
     for trial in whole.study.trials:
         encoder.configuration(trial.params).check_valid_configuration()
-    assert len({repr(sorted(trial.params.items())) for trial in whole.study.trials}) == 6
+    assert len({repr(sorted(trial.params.items())) for trial in whole.study.trials}) == 5
     suggestions = [trial.user_attrs[SUGGESTION_KEY] for trial in whole.study.trials]
-    assert [suggestion["phase"] for suggestion in suggestions] == ["initial"] * 4 + ["model"] * 2
+    assert [suggestion["phase"] for suggestion in suggestions] == ["initial"] * 4 + ["model"]
     assert {suggestion["kernel"] for suggestion in suggestions[4:]} == {kernel}
     recorded = whole.study.user_attrs[STUDY_KEY]["kernel"]
     assert recorded["name"] == kernel and recorded["chosen"] == "auto" and recorded["reason"] == reason
     assert f"kernel={whole.study.sampler.strategy.surrogate.kernel!r}" in repr(whole)
-    assert run("parts", 3, 5, 6).trials.equals(whole.trials)
+    assert run("parts", 3, 4, 5).trials.equals(whole.trials)
 
 
 def test_a_space_in_which_everything_is_forbidden_is_reported_before_anything_is_evaluated():
