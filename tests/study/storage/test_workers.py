@@ -182,8 +182,12 @@ def test_a_value_written_before_a_kill_is_not_evaluated_again(database, plane, u
     calls = []
     seen = []
     callbacks = [lambda study, trial: seen.append(trial.number)]
-    objective = lambda config: calls.append(config) or bowl(config)  # noqa: E731
-    result = minimize(objective, plane, budget, storage=database, callbacks=callbacks, **OPTIONS)
+
+    def counted(config):
+        calls.append(config)
+        return bowl(config)
+
+    result = minimize(counted, plane, budget, storage=database, callbacks=callbacks, **OPTIONS)
     assert len(calls) == budget - 5 and interrupted not in calls and seen == list(range(4, budget))
     assert result.trials.equals(undisturbed.trials[:budget])
 
