@@ -19,12 +19,16 @@ from pathlib import Path
 # Not cmdstanpy: it creates a temporary folder when it is imported.
 LIBRARIES = [
     "ConfigSpace",
+    "alembic.command",
     "alembic.context",
+    "filelock",
     "jinja2",
     "joblib",
     "networkx",
+    "optuna.storages._rdb.models",  # the storage imports it late
     "optuna.storages.journal",
     "pandas",
+    "platformdirs",
     "psutil",
     "psycopg",
     "scipy.optimize",
@@ -33,6 +37,7 @@ LIBRARIES = [
     "sqlalchemy.dialects.postgresql",
     "sqlalchemy.dialects.sqlite",
     "stanio",
+    "threadpoolctl",
     "xarray",
 ]
 
@@ -96,8 +101,8 @@ def exit_code(script: str, *arguments: str, **environment: str) -> int:
 
 
 def ends(pid: int) -> bool:
-    """Return whether a process ends within ten seconds."""
-    deadline = time.monotonic() + 10
+    """Return whether a process ends within a minute."""
+    deadline = time.monotonic() + 60
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     return not alive(pid)

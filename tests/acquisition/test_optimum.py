@@ -43,16 +43,3 @@ def test_branin_has_three_modes():
     distances = np.linalg.norm(points[:, None] - optima, axis=2)
     assert np.bincount(distances.argmin(axis=1), minlength=3).min() > 0.05 * len(points)
     assert np.quantile(distances.min(axis=1), 0.9) < 3
-
-
-def test_the_g_function_determines_the_important_coordinate_of_its_minimum():
-    """With a = (0, 99) the minimum, 0, is the line x = 1/2: y does not matter there, and hardly elsewhere."""
-    encoder = Encoder(ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)}))
-    x, y = np.array([[config["x"], config["y"]] for config in encoder.sobol(24, 1)]).T
-    values = np.abs(4 * x - 2) * (np.abs(4 * y - 2) + 99) / 100
-    gp = sl.GaussianProcess(encoder, "MAT32", inducing=24, priors={"sigma_n": sl.LogNormal(-4.0, 0.5)})
-    posterior = gp.fit(np.column_stack([x, y]), values, method="laplace", seed=1)
-    found = sample_optima(posterior, posterior.train, np.random.default_rng(1))
-    low, high = np.quantile(found.encoded.unit_values, [0.05, 0.95], axis=0)
-    assert low[0] < 0.5 < high[0] and high[0] - low[0] < 0.2
-    assert high[1] - low[1] > 0.6

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -94,10 +92,3 @@ def test_doctor_names_what_is_missing(slayr, monkeypatch):
     checks.pop()
     monkeypatch.setenv("SLAYR_LIKELIHOOD", "readable")
     assert "likelihood  readable" in slayr("doctor")[1]
-
-
-def test_the_installed_command_is_main():
-    done = subprocess.run(
-        [sys.executable, "-c", "from slayr_py.cli import main; main()", "--version"], capture_output=True, text=True
-    )
-    assert done.returncode == 0 and done.stdout.startswith("slayr ")

@@ -8,7 +8,7 @@ import pytest
 from testing_processes import alive, ends, started
 
 from slayr_py.cli.objective import command_objective
-from slayr_py.errors import NotFiniteError, ObjectiveError
+from slayr_py.errors import ObjectiveError
 
 PRINT = "import sys; print('noise'); print(sys.argv[1:]); print(len(sys.argv) - 1)"
 
@@ -17,64 +17,21 @@ def python(code: str, *arguments: str) -> list[str]:
     return ["{python}", "-c", code, *arguments]
 
 
-def test_placeholders_are_filled_without_a_shell(tmp_path):
-    code = "import sys, json; open('seen.json', 'w').write(json.dumps(sys.argv[1:])); print(1.5)"
-    code = code.replace("{", "{{").replace("}", "}}")
-    command = python(code, "--lr={lr:.3g}", "{name}", "$HOME; rm -rf {{}}", "{config}")
-    objective = command_objective(command, ["lr", "name"], tmp_path)
-    assert objective({"lr": 0.00012345, "name": "a b"}) == 1.5
-    seen = __import__("json").loads((tmp_path / "seen.json").read_text())
-    assert seen == ["--lr=0.000123", "a b", "$HOME; rm -rf {}", '{"lr": 0.00012345, "name": "a b"}']
-
-
 def test_arguments_of_inactive_parameters_are_left_out(tmp_path):
     objective = command_objective(python(PRINT, "--a={a}", "--b={b}"), ["a", "b"], tmp_path)
     assert objective({"a": 1, "b": 2}) == 2.0
     assert objective({"a": 1}) == 1.0
 
 
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        ("print('loss: 3')", "'loss: 3'"),
-        ("pass", "wrote nothing"),
-        ("import sys; sys.exit('out of memory')", "status 1: out of memory"),
-        ("raise ValueError('bad lr')", "status 1: .*ValueError: bad lr"),
-    ],
-)
-def test_commands_that_fail_say_why(tmp_path, code, words):
-    with pytest.raises(ObjectiveError, match=words):
-        command_objective(python(code), ["x"], tmp_path)({"x": 1})
-
-
 def test_the_last_line_that_says_something_is_the_value(tmp_path):
-    assert (
-        command_objective(python("print('7'); print('1e-3'); print(); print('  ')"), ["x"], tmp_path)({"x": 1}) == 1e-3
-    )
-    with pytest.raises(NotFiniteError):
-        command_objective(python("print('nan')"), ["x"], tmp_path)({"x": 1})
-
-
-def test_a_program_that_is_not_there(tmp_path):
-    with pytest.raises(ObjectiveError, match="'no-such-program' does not start"):
-        command_objective(["no-such-program"], ["x"], tmp_path)({"x": 1})
-
-
-def test_a_value_that_does_not_fit_its_format(tmp_path):
-    with pytest.raises(ObjectiveError, match="format of {x:d}"):
-        command_objective(["true", "{x:d}"], ["x"], tmp_path)({"x": "word"})
+    code = "print('7'); print('1e-3'); print(); print('  ')"
+    assert command_objective(python(code), ["x"], tmp_path)({"x": 1}) == 1e-3
 
 
 def test_the_time_limit_ends_the_command_and_its_children(tmp_path):
-    code = (
-        "import subprocess, sys, time; "
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); "
-        "open('pid', 'w').write(str(child.pid)); time.sleep(60)"
-    )
-    start = time.monotonic()
+    command = ["sh", "-c", "sleep 60 & echo $! > pid; wait"]
     with pytest.raises(ObjectiveError, match="longer than max_seconds = 2 and"):
-        command_objective(["{python}", "-c", code], ["x"], tmp_path, max_seconds=2)({"x": 1})
-    assert time.monotonic() - start < 20
+        command_objective(command, ["x"], tmp_path, max_seconds=2)({"x": 1})
     assert ends(int((tmp_path / "pid").read_text()))
 
 

@@ -177,10 +177,7 @@ act = { type = "categorical", choices = ["relu", "leaky", "tanh"] }
     [
         ('{ name = "hierarchical", base = "rq", combine = "sum" }', {"base": "rq", "combine": "sum"}),
         ('{ name = "hierarchical", base = "matern", p = 1 }', {"base": "matern", "combine": "product", "p": 1}),
-        (
-            '{ name = "fm", modulator = "power", orders = 2, tau = 1.5 }',
-            {"modulator": "power", "orders": 2, "tau": 1.5},
-        ),
+        ('{ name = "fm", modulator = "power", orders=2, tau = 1.5 }', {"modulator": "power", "orders": 2, "tau": 1.5}),
         (
             '{ name = "fm", modulator = { name = "hierarchical", base = "se" } }',
             {"modulator": {"name": "hierarchical", "base": "se", "combine": "product"}},
@@ -212,18 +209,6 @@ def test_a_kernel_search_is_checked_with_the_file(folder):
     ):
         with pytest.raises(ConfigError, match=words):
             load_config(written(options))
-
-
-def test_priors_of_single_entries(folder):
-    text = '[gp]\npriors = { lengthscale = { x = { family = "LogNormal", mu = 1.0, sigma = 2.0 } } }\n'
-    found = load_config(write(folder, text + OBJECTIVE + SPACE)).options["priors"]
-    assert found == {"lengthscale": {"x": LogNormal(1.0, 2.0)}}
-
-
-def test_a_kernel_may_be_a_section_of_its_own(folder):
-    section = '[gp.kernel]\nname = "fm"\n[gp.kernel.modulator]\nname = "hierarchical"\nbase = "rq"\n'
-    kernel = load_config(write(folder, section + OBJECTIVE + MIXED)).options["kernel"]
-    assert kernel.options() == {"modulator": {"name": "hierarchical", "base": "rq", "combine": "product"}}
 
 
 def test_graphs_by_name_or_by_edges(folder):
@@ -316,7 +301,3 @@ def test_the_examples_load_and_evaluate(name, monkeypatch):
     first = config.objective(configuration)
     second = config.objective(configuration)
     assert first == second > 0
-
-
-def test_config_errors_are_errors_of_the_package():
-    assert issubclass(ConfigError, SlayrError)

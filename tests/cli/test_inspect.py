@@ -156,16 +156,6 @@ def test_inspect_shows_approximations_and_failed_fits(inspect_fits):
     assert max(map(len, lines)) <= 80 and len(lines) > 4
 
 
-def test_inspect_shows_fits_of_earlier_versions(inspect_fits):
-    old = {key: value for key, value in FAILED.items() if not key.startswith(("loo", "limits"))}
-    older = {key: old[key] for key in ("rhat_max", "ok")}
-    given_up = {"method": "nuts", "start": "warm", "why": ["bulk ESS 31 < 50: more draws"], "seconds": 0.4}
-    out = words_of(inspect_fits(fit_of(given_up, diagnostics=old), {"diagnostics": older}))
-    assert "0* " in out and "1* " in out and "limits, as of" not in out
-    assert "trial 0: warm start: bulk ESS 31 < 50: more draws (0.4 s), then: R-hat 1.250 > 1.114, not" in out
-    assert "trial 1: diagnostics failed, not to be trusted" in out
-
-
 def test_inspect_escapes_text_of_untrusted_records(inspect_fits):
     bad = "\x1b[2Jgone\x07\nfits\ntrial 0: ok"
     strange = {"rhat_max": bad, "ok": bad, "messages": [bad], "limits": {"rhat_max": bad}, "loo_influential": bad}
@@ -204,17 +194,18 @@ def test_noisy_studies_show_a_recommendation_first(slayr, folder, monkeypatch):
     assert code == 0 and "no configuration is recommended: the chains died" in out and "best value" in out
 
 
-def test_inspect_of_several_foreign_and_absent_studies(slayr, folder):
+@pytest.mark.parametrize("command", ["inspect", "report"])
+def test_several_foreign_and_absent_studies(slayr, folder, command):
     for name in ("one", "two"):
         optuna.create_study(storage="sqlite:///s.db", study_name=name).optimize(
             lambda trial: trial.suggest_float("z", 0, 1), n_trials=2
         )
-    code, _, err = slayr("inspect", "s.db")
-    assert code == 2 and "one, two" in err
-    assert slayr("inspect", "s.db", "--study-name", "three")[0] == 2
-    code, out, _ = slayr("inspect", "s.db", "--study-name", "two")
-    assert code == 0 and "2 trials" in out
-    code, _, err = slayr("inspect", "absent.db")
+    code, _, err = slayr(command, "s.db")
+    assert code == 2 and "one, two" in err and not (folder / "report.html").exists()
+    assert slayr(command, "s.db", "--study-name", "three")[0] == 2
+    code, out, _ = slayr(command, "s.db", "--study-name", "two")
+    assert code == 0 and ("2 trials" in out or command == "report")
+    code, _, err = slayr(command, "absent.db")
     assert code == 4 and "no study file absent.db" in err and not (folder / "absent.db").exists()
     (folder / "letter.db").write_text("Dear Sir, this is no database, but a letter. " * 40)
-    assert slayr("inspect", "letter.db")[0] == 4
+    assert slayr(command, "letter.db")[0] == 4

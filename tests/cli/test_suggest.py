@@ -65,11 +65,7 @@ SPACE = '[space]\nx = { type = "float", lower = 0, upper = 1 }\n'
     [
         ('constraints = ["heat <= 1"]', [], "which slayr suggest does not read"),
         ('directions = ["minimize", "maximize"]', ["--maximize"], "are for one objective"),
-        (
-            'directions = ["minimize", "maximize"]',
-            ["--target", "y"],
-            "is for one objective; name several by directions",
-        ),
+        ('directions = ["minimize", "maximize"]', ["--target", "y"], "is for one objective; name several"),
         ("", ["--history", "none.csv"], "there is no table none.csv"),
         ("", ["--history", "runs.csv", "--separator", ";;"], "give one character"),
         ("", ["--history", "runs.csv", "--target", "yields"], "has no column 'yields' of results"),

@@ -119,6 +119,8 @@ class Scenario:
         Number of observations that were made before the study, without a constraint.
     as_history : bool
         Whether the study has them as history, or as trials that a user has added by hand.
+    pointwise : bool
+        Whether a fit has the densities of its observations.
     """
 
     space: ConfigurationSpace | None = None
@@ -145,6 +147,7 @@ class Scenario:
     order: Sequence[int] = range(POINTS)
     scale: float = 1.0
     shift: float = 0.0
+    pointwise: bool = True
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -210,7 +213,7 @@ class Scenario:
         process = sl.GaussianProcess(
             self.encoder, self.kernel, priors, self.warp, self.likelihood, inducing=self.inducing
         )
-        return process.fit(configs, y, y_sd=y_sd, maximize=self.maximize, method=method)
+        return process.fit(configs, y, y_sd=y_sd, maximize=self.maximize, method=method, pointwise=self.pointwise)
 
     def start(self, **changes: Any) -> optuna.Study:
         """Return a study with all observations, and perhaps an evaluation that is still running."""
@@ -341,7 +344,9 @@ class Scenario:
         for j, maximize in enumerate(self.maximised):
             y, errors = np.array([self.observation(trial, j) for trial in observed]).T
             y_sd = errors if self.errors or self.pruned else None
-            posterior = replace(self, maximize=maximize).fit([trial.params for trial in observed], y, y_sd)
+            posterior = replace(self, maximize=maximize, pointwise=False).fit(
+                [trial.params for trial in observed], y, y_sd
+            )
             mixtures.append(Mixture.of(posterior, y, y_sd, maximize))
         return mixtures
 

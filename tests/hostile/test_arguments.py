@@ -69,12 +69,6 @@ def test_a_told_value_may_be_a_number_in_text_and_is_correctable():
     assert tell(study, ask(study), state=TrialState.FAIL).state == TrialState.FAIL
 
 
-def test_an_infinite_value_of_the_history_is_a_failure_with_a_warning():
-    with pytest.warns(UserWarning, match="history row 0: the value inf is not finite; it is recorded as a failed"):
-        study = create_study(SPACE, history=[(THREE[0], float("inf"))])
-    assert study.trials[0].state == TrialState.FAIL
-
-
 @pytest.mark.parametrize("errors", [[0.1], [0.1, 0.2], [[0.1], [0.2], [0.3]], "a", [0.1, 0.2, -1.0]], ids=str)
 def test_known_errors_have_one_number_for_each_observation(errors):
     with pytest.raises(sl.DataError, match="y_sd.*; give"):

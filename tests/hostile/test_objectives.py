@@ -5,13 +5,10 @@ from __future__ import annotations
 import decimal
 import math
 import re
-import textwrap
-import time
 
 import optuna
 import pytest
 from testing_hostility import stored_values
-from testing_processes import exit_code
 
 from slayr_py.cli.objective import command_objective
 from slayr_py.errors import NotFiniteError, ObjectiveError
@@ -69,13 +66,14 @@ def test_a_wrong_answer_is_named(answer, error, words):
 
 
 def test_wrong_answers_fail_their_trials_and_nothing_else_is_lost(tmp_path, go_on):
-    given = [answer for i, (_, wrong, _, _) in enumerate(ANSWERS) for answer in (float(i), wrong)]
+    given = [1.0, *(answer for _, answer, _, _ in ANSWERS), 2.0]
     answers = iter(given)
     path = tmp_path / "study.db"
-    go_on(path, len(given), lambda config: give(next(answers)), n_initial=len(given))
-    trials = optuna.load_study(study_name="s", storage=f"sqlite:///{path}").trials
-    assert [trial.value for trial in trials[::2]] == given[::2]
-    for (_, _, _, words), trial in zip(ANSWERS, trials[1::2], strict=True):
+    options = {"n_initial": len(given), "max_consecutive_failures": len(given)}
+    go_on(path, len(given), lambda config: give(next(answers)), **options)
+    first, *trials, last = optuna.load_study(study_name="s", storage=f"sqlite:///{path}").trials
+    assert (first.value, last.value) == (1.0, 2.0)
+    for (_, _, _, words), trial in zip(ANSWERS, trials, strict=True):
         assert trial.state.name == "FAIL" and trial.value is None
         assert re.search(words, trial.user_attrs[FAILURE_KEY])
 
@@ -93,14 +91,15 @@ def shell(script: str) -> list[str]:
 
 
 COMMANDS = [
-    (
-        "hangs with its outputs closed",
-        shell("exec >&- 2>&-; sleep 60"),
-        ObjectiveError,
-        "longer than max_seconds = 0.3 and was",
-    ),
+    ("hangs, outputs closed", shell("exec >&- 2>&-; sleep 60"), ObjectiveError, "longer than max_seconds = 0.3"),
     ("never stops writing", ["yes"], ObjectiveError, "took longer than max_seconds = 0.3 and was killed"),
     ("kills itself", shell("echo 0.5; kill -9 $$"), ObjectiveError, "was killed by SIGKILL: 0.5"),
+    ("says nothing", ["true"], ObjectiveError, "wrote nothing"),
+    ("writes a text", ["echo", "loss: 3"], ObjectiveError, "'loss: 3'"),
+    ("writes NaN", ["echo", "nan"], NotFiniteError, "returned nan"),
+    ("has a status", shell("echo out of memory >&2; exit 1"), ObjectiveError, "status 1: out of memory"),
+    ("is not there", ["no-such-program"], ObjectiveError, "'no-such-program' does not start"),
+    ("has another format", ["true", "{k:d}"], ObjectiveError, "format of {k:d}"),
     ("is a folder", ["/"], ObjectiveError, "command '/' does not start: Permission denied"),
     ("gets a null character", ["echo", "{k}"], ObjectiveError, "command 'echo' does not start: embedded null"),
     ("writes ten megabytes in a line", shell("head -c 10000000 /dev/zero"), ObjectiveError, "must be the value, but"),
@@ -111,20 +110,14 @@ COMMANDS = [
 @pytest.mark.parametrize(("command", "error", "words"), [row[1:] for row in COMMANDS], ids=[row[0] for row in COMMANDS])
 def test_commands_that_misbehave_fail_their_trial(tmp_path, command, error, words):
     objective = command_objective(command, ["k"], tmp_path, max_seconds=0.3 if "longer" in words else 30)
-    start = time.monotonic()
     with pytest.raises(error, match=words) as caught:
         evaluate(objective, {"k": "a\0b"})
     assert type(caught.value) is error and len(str(caught.value)) < 1000
-    assert time.monotonic() - start < 10
 
 
 COMMANDS_THAT_WORK = [
     ("bytes that are no text before the value", shell(r"printf '\377\376\n0.25\n'"), 0.25),
-    (
-        "much before the value, on both outputs",
-        shell("head -c 300000 /dev/zero | tee /dev/stderr; echo; echo 0.5"),
-        0.5,
-    ),
+    ("much before the value on both", shell("head -c 300000 /dev/zero | tee /dev/stderr; echo; echo 0.5"), 0.5),
     ("waits for input that nobody gives", shell("cat; echo 1e-3"), 1e-3),
 ]
 
@@ -134,26 +127,3 @@ COMMANDS_THAT_WORK = [
 )
 def test_awkward_commands_are_read(tmp_path, command, value):
     assert command_objective(command, ["k"], tmp_path, max_seconds=30)({"k": "a"}) == value
-
-
-def test_an_objective_that_ends_its_process_loses_one_trial(tmp_path, go_on):
-    path = tmp_path / "study.db"
-    script = textwrap.dedent(f"""
-        import os
-        from ConfigSpace import ConfigurationSpace
-        import slayr_py as sl
-        calls = []
-        def objective(config):
-            calls.append(config)
-            if len(calls) == 3:
-                os._exit(0)
-            return config["x"]
-        sl.minimize(objective, ConfigurationSpace({{"x": (-5.0, 10.0), "y": (0.0, 15.0)}}), budget=5, n_initial=20,
-                    seed=1, progress=False, storage="sqlite:///{path}", study_name="s")
-    """)
-    assert exit_code(script) == 0
-    before = stored_values(path)
-    assert len(before) == 3 and before[2] is None and None not in before[:2]
-    go_on(path, 5)
-    after = stored_values(path)
-    assert after[:2] == before[:2] and None not in after[3:] and len(after) == 5

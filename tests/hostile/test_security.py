@@ -127,10 +127,11 @@ def test_placeholders_reach_parameters_only(folder, placeholder):
 
 def test_a_value_is_one_argument_whatever_is_in_it(folder):
     code = "import sys; open('seen', 'w').write(repr(sys.argv[1:])); print(1)"
-    command = ["{python}", "-c", code, "--name={x}", "{config}"]
-    value = "a b'\"$HOME;|&\n*{y}"
-    assert command_objective(command, ["x"], folder)({"x": value}) == 1.0
-    assert (folder / "seen").read_text() == repr([f"--name={value}", json.dumps({"x": value})])
+    command = ["{python}", "-c", code, "--name={x}", "--lr={lr:.3g}", "$HOME; rm -rf {{}}", "{config}"]
+    config = {"x": "a b'\"$HOME;|&\n*{y}", "lr": 0.00012345}
+    assert command_objective(command, ["x", "lr"], folder)(config) == 1.0
+    seen = [f"--name={config['x']}", "--lr=0.000123", "$HOME; rm -rf {}", json.dumps(config)]
+    assert (folder / "seen").read_text() == repr(seen)
 
 
 def test_temporary_folders_are_private(tmp_path, monkeypatch):

@@ -29,18 +29,14 @@ ENTRIES = [
     ("no upper bound", floats(0.0, math.inf), "upper of the float parameter 'x' must lie between .*, not inf"),
     ("NaN for a bound", floats(math.nan, 1.0), "lower of the float parameter 'x' must lie between .*, not nan"),
     ("a date for a bound", floats(datetime.date(2020, 1, 1), 1.0), "must be a number of this type, not datetime.date"),
-    (
-        "a span beyond floats",
-        floats(-1e308, 1e308),
-        "lower of the float parameter 'x' must lie between -1e.290 and 1e.290, not -1e.308",
-    ),
+    ("a span beyond floats", floats(-1e308, 1e308), "'x' must lie between -1e.290 and 1e.290, not -1e.308"),
     ("a bound whose rounding overflows", floats(0.0, 1e300), "upper of the .* must lie between .*, not 1e.300"),
     ("a span too small", floats(0.0, 5e-324), "'x' is illegal: Upper bound .* must be larger than lower bound"),
     ("a default outside", floats(0.0, 1.0, default=3.0), "'x' is illegal: .*default value 3.0"),
     (
-        "an integer of 400 digits",
+        "400 digits",
         {"type": "integer", "lower": 0, "upper": 10**400},
-        "'x' must lie between -1e.18 and 1e.18, not 1000",
+        "must lie between -1e.18 and 1e.18, not 1000",
     ),
     ("NaN for a choice", {"type": "categorical", "choices": [math.nan, 1.0]}, "'x' is illegal: .*nan"),
 ]
@@ -59,22 +55,12 @@ def test_an_argument_that_is_not_a_space_raises_before_any_evaluation(space):
         sl.minimize(lambda config: pytest.fail("evaluated"), space, budget=2, progress=False)
 
 
-def test_choices_that_a_study_cannot_store_raise_before_any_evaluation():
-    space = inline_space({"x": {"type": "categorical", "choices": [["a"], ["b"]]}})
-    with pytest.raises(SpaceError, match=r"'x' has the choice \['a'\], .* use strings or numbers as choices"):
-        sl.minimize(lambda config: pytest.fail("evaluated"), space, budget=2, progress=False)
-
-
 SPACE_FILES = [
     ("bytes that are not text", b"\xff\xfe{}", "cannot be read: .*utf-8.*; save it as UTF-8"),
     ("a list a hundred thousand deep", b"[" * 100_000, "cannot be read as JSON: .*(recursion|Stack overflow)"),
     ("a number of 5000 digits", b'{"name": ' + b"9" * 5000 + b"}", "cannot be read as JSON: .*4300"),
     ("a parameter of an unknown kind", b'{"hyperparameters": [{"type": "quantum", "name": "x"}]}', "quantum"),
-    (
-        "a condition without a parent",
-        b'{"hyperparameters": [], "conditions": [{"type": "EQ"}]}',
-        "not a ConfigSpace space",
-    ),
+    ("a condition alone", b'{"hyperparameters": [], "conditions": [{"type": "EQ"}]}', "not a ConfigSpace space"),
 ]
 
 

@@ -1,15 +1,18 @@
-"""Fits whose diagnostics always pass; posteriors of the same observations under two kernels."""
+"""Fits whose diagnostics always pass, posteriors of the same observations under two kernels, and ArviZ."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from testing_spaces import plain_space
 
 import slayr_py as sl
+from slayr_py.inference.diagnostics.arviz_bridge import arviz
 from slayr_py.space import Encoder
 
 FIT = {"chains": 2, "warmup": 250, "draws": 400}
@@ -43,3 +46,12 @@ def two_posteriors(plane_data) -> list[sl.Posterior]:
 def stacked(two_posteriors) -> sl.Posterior:
     """A stack of the two with weights that are no multiples of one over the number of draws."""
     return sl.Posterior.stack(two_posteriors, [0.37, 0.63], seed=4)
+
+
+@pytest.fixture
+def az():
+    """ArviZ without its deprecation warnings; figures are closed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield arviz()
+    plt.close("all")

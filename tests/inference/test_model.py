@@ -23,11 +23,6 @@ def test_priors_change_the_posterior_without_compiling():
     np.testing.assert_allclose(np.log(posterior.draws["lengthscale"]).mean(axis=0), [-2, 3], atol=0.02)
 
 
-def test_an_unknown_kernel():
-    with pytest.raises(sl.DataError, match="unknown kernel 'rbf'"):
-        sl.GaussianProcess(plain_space(), kernel="rbf")
-
-
 def test_a_short_description_has_the_priors():
     gp = sl.GaussianProcess(plain_space(), priors={"sigma_n": sl.LogNormal(-6, 1)}, warp="log")
     first, header, *rows = repr(gp).splitlines()
@@ -41,17 +36,9 @@ def test_a_short_description_has_the_priors():
 @pytest.mark.parametrize(
     ("name", "values", "words"),
     [
-        (
-            "sigma_n",
-            3.0,
-            r"sigma_n: .* median 3, is above .* prior LogNormal\(mu=-3\., .*priors=.'sigma_n': ",
-        ),
+        ("sigma_n", 3.0, r"sigma_n: .* median 3, is above .* prior LogNormal\(mu=-3\., .*priors=.'sigma_n': "),
         ("sigma_n", 1e-9, None),  # no noise at all, which is no reason for another prior
-        (
-            "lengthscale",
-            [0.3, 20.0],
-            r"lengthscale\[z\]: .* median 20, is above the 99% range 0\.0215 to 3\.7",
-        ),
+        ("lengthscale", [0.3, 20.0], r"lengthscale\[z\]: .* median 20, is above the 99% range 0\.0215 to 3\.7"),
         ("lengthscale", [1e-3, 0.3], r"lengthscale\[x\]: .* median 0.001, is below"),
         ("mu", -3.0, r"mu: the posterior, -3\.24 to -2\.76 with median -3, is below the 99% range -2\.58 to 2\.58"),
         ("sigma_f", 9.0, None),  # fixed

@@ -166,13 +166,6 @@ def sl_inducing(X, y, seed):
     )
 
 
-def test_larger_values_can_be_better():
-    X, y = data(100)
-    down = sl.GaussianProcess(SQUARE, "SE", inducing=10).fit(X, y, method="map")
-    up = sl.GaussianProcess(SQUARE, "SE", inducing=10).fit(X, -y, method="map", maximize=True)
-    np.testing.assert_allclose(up.predict(X).mean, -down.predict(X).mean, rtol=1e-10)
-
-
 @pytest.mark.parametrize("call", ["loo", "warm_start", "with_prior", "with_pointwise"])
 def test_what_a_sparse_fit_lacks_is_refused(fitted, call, tmp_path):
     with pytest.raises(DataError, match="a sparse fit has no"):

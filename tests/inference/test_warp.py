@@ -268,27 +268,3 @@ def test_the_programs_refuse_known_errors_under_a_warp():
 def test_unknown_warps_are_refused():
     with pytest.raises(sl.DataError, match="unknown warp 'lgo'; did you mean 'log'"):
         sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), warp="lgo")
-
-
-@pytest.mark.stan
-def test_skewed_targets_are_described_better_with_a_warp():
-    space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
-    configs = Encoder(space).sobol(40, 2)
-    y = np.array([np.exp(4 * np.sin(5 * c["x"]) * c["y"]) for c in configs])
-    fits = {
-        warp: sl.GaussianProcess(space, warp=warp).fit(configs, y, warmup=200, draws=150, seed=1)
-        for warp in ("none", "log")
-    }
-    elpd = {warp: fit.loo().attrs["elpd"] for warp, fit in fits.items()}
-    assert elpd["log"] > elpd["none"] + 10
-    post = fits["log"]
-    assert post.draws["warp"].shape == (600,) and np.quantile(post.draws["warp"], 0.05) > 0.3
-    new = Encoder(space).sobol(8, 7)
-    by_numpy = post.predict(new)
-    by_stan = post.predict(new, engine="stan")
-    np.testing.assert_allclose(by_stan.quantile(0.9), by_numpy.quantile(0.9), rtol=1e-7)
-    np.testing.assert_allclose(by_stan.mean, by_numpy.mean, rtol=1e-7)
-    sampled = post.sample(new, 4000)
-    for p in (0.1, 0.5, 0.9):
-        below = (sampled < by_numpy.quantile(p)).mean(axis=0)
-        np.testing.assert_allclose(below, p, atol=4.5 * np.sqrt(p * (1 - p) / 4000))

@@ -143,12 +143,3 @@ def test_defaults_are_those_documented():
     assert priors["sigma_f"] == sl.LogNormal(0, 0.5)
     assert priors["sigma_n"] == sl.HalfNormal(1)
     assert priors["mu"] == sl.Normal(0, 1)
-
-
-def test_priors_are_checked_when_the_model_is_made():
-    with pytest.raises(sl.DataError, match="known: mu, sigma_f, sigma_n, lengthscale"):
-        sl.GaussianProcess(mixed_space(), priors={"length_scale": sl.LogNormal(0, 1)})
-    with pytest.raises(sl.DataError, match="use LogNormal"):
-        sl.GaussianProcess(mixed_space(), priors={"sigma_f": sl.Normal(0, 1)})
-    with pytest.raises(sl.DataError, match="2 values for 3"):
-        sl.GaussianProcess(mixed_space(), priors={"lengthscale": sl.LogNormal([0, 1], 1)})

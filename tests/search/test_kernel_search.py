@@ -169,13 +169,6 @@ def test_priors_of_the_scalars_can_be_chosen(tmp_path):
         quick(priors={"sigma_n": sl.Normal(0, 1)})
 
 
-def test_a_search_on_another_space():
-    search = quick(jobs=2, seed=4).on(SQUARE)
-    assert search.encoder.names == Encoder(SQUARE).names
-    assert search.jobs == 2
-    assert search.asdict() == quick(seed=4).asdict()
-
-
 def test_a_saved_search_is_the_same_and_goes_on(found, tmp_path):
     found.save(tmp_path / "search.json")
     loaded = load(tmp_path / "search.json")

@@ -1,18 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Integer
-from testing_spaces import conditional_space, plain_space
+from testing_spaces import plain_space
 
 from slayr_py.space import Encoder
-
-
-def test_decode_inverts_encode_to_the_last_digit(any_space):
-    any_space.seed(1)
-    configs = any_space.sample_configuration(300)
-    encoder = Encoder(any_space)
-    assert encoder.decode(encoder.encode(configs)) == configs
 
 
 def test_encoded_values_are_in_range(any_space):
@@ -26,32 +18,6 @@ def test_encoded_values_are_in_range(any_space):
         assert column.min() >= 0 and column.max() <= upper
     assert encoded.columns.shape == (100, len(encoded.encoder.column_names))
     assert encoded.columns.min() >= 0 and encoded.columns.max() <= 1
-
-
-def test_conditions_determine_activity():
-    encoder = Encoder(conditional_space())
-    encoded = encoder.encode([{"kernel": "linear", "C": 1.0}, {"kernel": "rbf", "C": 1.0, "gamma": 0.1, "marker": 7}])
-    active = pd.DataFrame(encoded.active, columns=encoder.names)
-    assert active["gamma"].tolist() == [False, True]
-    assert active["degree"].tolist() == [False, False]
-
-
-def test_resolve_agrees_with_configspace():
-    space = conditional_space()
-    encoder = Encoder(space)
-    genotype = encoder.from_uniform(np.random.default_rng(0).random((500, len(encoder.names))))
-    encoded, allowed = encoder.resolve(genotype)
-    poly5 = [c.get("kernel") == "poly" and c.get("degree") == 5 for c in _unchecked(encoder, encoded)]
-    assert np.array_equal(~allowed, poly5) and not allowed.all()
-    for config in encoder.decode(encoded[np.flatnonzero(allowed)]):
-        config.check_valid_configuration()
-
-
-def _unchecked(encoder, encoded):
-    return [
-        {d.name: d.value(v) for d, v, on in zip(encoder.dimensions, row, active, strict=True) if on}
-        for row, active in zip(encoded.unit_values, encoded.active, strict=True)
-    ]
 
 
 def test_sobol_is_seeded_nested_and_valid(any_space):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,6 +31,11 @@ def test_arrays_and_frames_encode_like_mappings(any_space):
         ({"x": float("nan"), "z": 0.0}, "is nan; give a number"),
         ({"x": "high", "z": 0.0}, "is 'high'; give a number"),
         ({"x": [0.5], "z": 0.0}, "is [0.5]; give a number"),
+        ({"x": None, "z": 0.0}, "'x' is None; give a number from 0.0 to 1.0"),
+        ({"x": decimal.Decimal("0.1"), "z": 0.0}, "is Decimal('0.1'); give a number"),
+        ({"x": 10**400, "z": 0.0}, "'x' is 1000"),
+        ({"x": 1 + 1e-12, "z": 0.0}, "is 1.000000000001; give a number from 0.0 to 1.0"),
+        ({1: 0.1, "z": 0.0}, "no parameter 1 (= 0.1); known: x, z"),
         (3, "mapping"),
     ],
 )
@@ -53,11 +60,7 @@ POLY = {"kernel": "poly", "C": 1.0, "degree": 3, "gamma": 0.1, "coef0": 0.5}
         (mixed_space, MIXED | {"dataset": "digits"}, "'dataset' is the constant 'iris', not 'digits'"),
         (mixed_space, MIXED | {"sise": 1}, "no parameter 'sise' (= 1); did you mean 'size'"),
         (mixed_space, POLY, "no parameter 'kernel'"),
-        (
-            conditional_space,
-            {"kernel": "rbf", "C": 1.0},
-            "'gamma' has no value although it is active: gamma | kernel in",
-        ),
+        (conditional_space, {"kernel": "rbf", "C": 1.0}, "'gamma' has no value although it is active: gam kernel in"),
         (conditional_space, POLY | {"degree": 4}, "'coef0' has a value although it is inactive: coef0 | degree == 3"),
         (conditional_space, POLY | {"marker": 7}, "'marker' has a value although it is inactive: marker | kernel"),
         (conditional_space, {"kernel": "poly", "C": 1, "degree": 5, "gamma": 1}, "(kernel == 'poly' && degree == 5)"),

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pytest
 from ConfigSpace import (
     Categorical,
@@ -46,50 +45,18 @@ def test_every_configuration_is_valid_none_is_repeated_and_a_resumed_study_is_th
             result = sl.minimize(loss, make(), budget=budget, n_initial=4, seed=3, storage=url, study_name="s", **TINY)
         return result
 
-    whole = run("whole", 6)
+    whole = run("whole", 5)
     encoder = sl.space.Encoder(whole.space)
     for trial in whole.study.trials:
         encoder.configuration(trial.params).check_valid_configuration()
-    assert len({repr(sorted(trial.params.items())) for trial in whole.study.trials}) == 6
+    assert len({repr(sorted(trial.params.items())) for trial in whole.study.trials}) == 5
     suggestions = [trial.user_attrs[SUGGESTION_KEY] for trial in whole.study.trials]
-    assert [suggestion["phase"] for suggestion in suggestions] == ["initial"] * 4 + ["model"] * 2
+    assert [suggestion["phase"] for suggestion in suggestions] == ["initial"] * 4 + ["model"]
     assert {suggestion["kernel"] for suggestion in suggestions[4:]} == {kernel}
     recorded = whole.study.user_attrs[STUDY_KEY]["kernel"]
     assert recorded["name"] == kernel and recorded["chosen"] == "auto" and recorded["reason"] == reason
     assert f"kernel={whole.study.sampler.strategy.surrogate.kernel!r}" in repr(whole)
-    assert run("parts", 3, 5, 6).trials.equals(whole.trials)
-
-
-def test_a_kernel_may_be_an_expression(tmp_path):
-    arguments = {
-        "kernel": "SE * LIN[lr,size] + MAT52",
-        "n_initial": 4,
-        "seed": 3,
-        "storage": f"sqlite:///{tmp_path}/s.db",
-        **TINY,
-    }
-    with pytest.raises(sl.DataError, match="no parameter 'xx'"):
-        sl.minimize(loss, mixed_space(), budget=4, **arguments | {"kernel": "SE[xx]"})
-    for budget in (5, 6):
-        result = sl.minimize(loss, mixed_space(), budget=budget, study_name="s", **arguments)
-    assert [trial.user_attrs[SUGGESTION_KEY]["phase"] for trial in result.study.trials[4:]] == ["model"] * 2
-    recorded = result.study.user_attrs[STUDY_KEY]["kernel"]
-    assert recorded["name"] == "composite" and recorded["chosen"] == "user"
-    assert "SE * LIN" in repr(result) and result.posterior().kernel.expression.endswith(" + MAT52")
-
-
-def test_a_noisy_objective_is_asked_again():
-    space = ConfigurationSpace({"k": ["a", "b", "c"]})
-    noise = np.random.default_rng(0)
-    centres = {"a": 1.0, "b": 2.0, "c": 0.0}
-    result = sl.minimize(
-        lambda config: centres[config["k"]] + 0.1 * noise.normal(), space, budget=6, seed=1, noisy=True, **TINY
-    )
-    assert [trial.user_attrs[SUGGESTION_KEY]["phase"] for trial in result.study.trials] == ["initial"] * 3 + [
-        "model"
-    ] * 3
-    assert result.best_value == result.trials["value"].min()
-    assert result.study.user_attrs[STUDY_KEY]["noisy"] is True
+    assert run("parts", 3, 4, 5).trials.equals(whole.trials)
 
 
 def test_a_space_in_which_everything_is_forbidden_is_reported_before_anything_is_evaluated():

@@ -16,47 +16,27 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning"),
 ]
 
-FIGURES = ("optimization_history", "param_importances", "slice")
 
+@pytest.fixture
+def study(mixed, quick):
+    """A study of a conditional space with failures, a constraint and a running trial."""
 
-@pytest.fixture(scope="module")
-def studies():
-    return {}
-
-
-@pytest.fixture(params=["plane", "conditional"])
-def study(request, studies, plane, mixed, quick):
-    """A study with failures and constraints, and one on a conditional space."""
-    if request.param not in studies:
-        studies[request.param] = conditional(mixed, quick) if request.param == "conditional" else failing(plane, quick)
-    return studies[request.param]
-
-
-def failing(space, quick):
     def objective(config):
-        if config["x"] > 7:
+        if config["size"] == "m":
             raise MemoryError
-        return config["x"] ** 2 + config["y"], {"left": config["x"] - 5}
+        return config["rate"] + config.get("degree", 0), {"left": config["rate"] - 0.1}
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of each failure
-        study = sl.minimize(objective, space, budget=10, n_initial=8, seed=1, progress=False, **quick).study
+        study = sl.minimize(objective, mixed, budget=9, n_initial=8, seed=1, progress=False, **quick).study
     assert {trial.state for trial in study.trials} == {TrialState.COMPLETE, TrialState.FAIL}
-    return study
-
-
-def conditional(space, quick):
-    def objective(config):
-        return config["rate"] + config.get("degree", 0) + len(config["kernel"])
-
-    study = sl.minimize(objective, space, budget=10, n_initial=8, seed=1, progress=False, **quick).study
     assert len({frozenset(trial.params) for trial in study.trials}) > 1
-    ask(study)  # still running
+    ask(study)
     return study
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_optuna_draws(study, name):
+def test_optuna_draws(study):
     pytest.importorskip("plotly")
-    figure = getattr(optuna.visualization, f"plot_{name}")(study)
-    assert figure.data and figure.to_json()
+    for name in ("optimization_history", "param_importances", "slice"):
+        figure = getattr(optuna.visualization, f"plot_{name}")(study)
+        assert figure.data and figure.to_json()

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.linalg import cosm, expm
-from sklearn.model_selection import GridSearchCV
 
 from slayr_py import DataError, svm
 
@@ -110,13 +109,6 @@ def test_rank_as_a_share_of_the_trace():
     assert values[:r].sum() >= 0.9 * values.sum() > values[: r - 1].sum()
 
 
-def test_grid_search_over_nested_parameters():
-    labels = [KARATE.nodes[v]["club"] for v in KARATE]
-    search = GridSearchCV(svm.KernelSVC(svm.Diffusion(KARATE)), {"kernel__beta": [1e-4, 0.05], "C": [1.0, 10.0]}, cv=4)
-    search.fit(list(KARATE), labels)
-    assert search.best_params_["kernel__beta"] == 0.05 and search.best_score_ > 0.85
-
-
 @pytest.mark.parametrize(
     ("graph", "match"),
     [
@@ -155,9 +147,3 @@ def test_invalid_graphs_raise(graph, match):
 def test_invalid_nodes_and_parameters_raise(kernel, nodes, match):
     with pytest.raises(DataError, match=match):
         svm.KernelFactorization(kernel).fit(nodes)
-
-
-@pytest.mark.parametrize("rank", [0, 35])
-def test_rank_is_limited_by_the_number_of_nodes(rank):
-    with pytest.raises(DataError, match=f"1 to n = 34, .* got {rank}"):
-        svm.KernelFactorization(svm.Diffusion(KARATE), rank=rank).fit([0])

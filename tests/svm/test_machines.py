@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -55,32 +55,6 @@ def test_values_agree_with_svr(own, theirs, kernel):
     train, test, y, _ = split(load_diabetes)
     wanted = theirs.set_params(kernel="precomputed", tol=TIGHT).fit(kernel(train), y).predict(kernel(test, train))
     np.testing.assert_allclose(own.set_params(kernel=kernel, tol=TIGHT).fit(train, y).predict(test), wanted, rtol=1e-3)
-
-
-def test_truncated_features_classify_nearly_as_well():
-    train, test, y, y_test = split(load_breast_cancer)
-    machine = svm.KernelSVC(svm.RBF(0.01), rank=30).fit(train, y)
-    assert machine.factorization_.eigenvectors_.shape == (len(train), 30)
-    assert machine.score(test, y_test) > 0.95
-
-
-def test_class_and_sample_weights_agree():
-    train, test, y, _ = split(load_breast_cancer)
-    weight = np.where(y == 0, 5.0, 1.0)
-    by_class = svm.KernelSVC(class_weight={0: 5.0, 1: 1.0}, tol=TIGHT).fit(train, y).decision_function(test)
-    by_point = svm.KernelSVC(tol=TIGHT).fit(train, y, sample_weight=weight).decision_function(test)
-    np.testing.assert_allclose(by_class, by_point, atol=1e-6)
-
-
-def test_grid_search_over_kernels_and_their_parameters():
-    train, _, y, _ = split(load_iris)
-    grid = [
-        {"kernel": [svm.RBF()], "kernel__gamma": [1e-6, 0.1]},
-        {"kernel": [svm.Matern()], "kernel__p": [0, 2], "C": [1.0, 100.0]},
-        {"kernel": ["linear"]},
-    ]
-    search = GridSearchCV(svm.KernelSVC(), grid, cv=3).fit(train, y)
-    assert len(search.cv_results_["params"]) == 7 and search.best_score_ > 0.93
 
 
 @pytest.mark.parametrize(

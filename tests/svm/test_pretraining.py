@@ -131,18 +131,6 @@ def test_scale_of_the_values_does_not_matter(scale):
     np.testing.assert_allclose(other.predict(configs), scale * (one.predict(configs) + 3), rtol=1e-6)
 
 
-def test_duplicates_are_legal():
-    configs, y = related()
-    assert svm.pretrain(plane(), [*configs, *configs], np.append(y, y + 0.1), **FIXED).n_support > 0
-
-
-def test_lengthscales_of_columns():
-    configs, y = related()
-    trained = svm.pretrain(plane(), configs, y, C=1.0, lengthscale=[0.3, 2.0])
-    assert trained.lengthscale == (0.3, 2.0)
-    assert trained.free_kernel.options() == {"lengthscale": [0.3, 2.0]}
-
-
 @pytest.mark.parametrize("labels", [[False, True], ["good", "poor"]])
 def test_labels_are_fitted_by_support_vector_classification(labels):
     configs, y = related(24)
@@ -151,14 +139,6 @@ def test_labels_are_fitted_by_support_vector_classification(labels):
     assert trained.machine == "svc" and trained.classes == tuple(labels) and trained.epsilon is None
     assert np.mean(trained.predict(configs) == given) > 0.9
     assert 0 <= trained.loo_mse < 0.5
-
-
-@pytest.mark.parametrize("origin", ["centre", "corner", {"x": 0.25}])
-def test_machine_of_the_squared_exponential_does_not_see_the_origin(origin):
-    configs, y = related()
-    trained = svm.pretrain(plane(), configs, y, origin=origin, **FIXED)
-    np.testing.assert_allclose(trained.alpha, svm.pretrain(plane(), configs, y, **FIXED).alpha, rtol=1e-4)
-    assert trained.origin == origin
 
 
 @pytest.mark.parametrize("machine", ["svr", "ridge", "labels"])
@@ -176,14 +156,6 @@ def test_every_machine_makes_a_kernel(family, machine):
         np.testing.assert_allclose(np.diag(k), 1.0, rtol=1e-10)
         assert np.linalg.eigvalsh(k).min() > -1e-10 and k.min() < 0.9
         assert kernel.concentration == min(max(2 * trained.skill, 0.1), 1.0)
-
-
-def test_categorical_parameters():
-    configs = Encoder(mixed()).sobol(16, 1)
-    y = [c["x"] + (c["act"] == "relu") for c in configs]
-    trained = svm.pretrain(mixed(), configs, y, **FIXED)
-    assert trained.columns == ("act[relu]", "act[tanh]", "act[gelu]", "x")
-    assert trained.loo_mse < 0.5
 
 
 def test_messages_name_settings_at_the_edge_and_useless_data():

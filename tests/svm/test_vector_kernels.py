@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import Matern
-from sklearn.svm import SVC
 
 from slayr_py import DataError, svm
 
@@ -37,13 +36,6 @@ def test_formulas(kernel, function):
 def test_matern_agrees_with_scikit_learn(p, lengthscale):
     wanted = Matern(length_scale=lengthscale, nu=p + 0.5)(A, B)
     np.testing.assert_allclose(svm.Matern(p, lengthscale)(A, B), wanted, rtol=1e-12)
-
-
-def test_kernel_as_a_callable_of_svc():
-    y = np.arange(6) % 2
-    own = SVC(kernel=svm.RBF(0.3)).fit(A, y)
-    theirs = SVC(kernel="rbf", gamma=0.3).fit(A, y)
-    np.testing.assert_allclose(own.decision_function(B), theirs.decision_function(B), rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,6 @@ def test_hyperparameters_of_a_binary_model_are_those_of_the_exact_posterior():
     apart = (means - [0.25, 2.28, -0.81, -0.84]) / [1.01, 0.51, 0.77, 0.76]
     np.testing.assert_allclose(apart, 0, atol=0.23)
     assert np.isfinite(posterior.check().pareto_k) and posterior.check().limits["pareto_k"] == 0.7
-    again = gp.fit(case.X, case.success, chains=2, warmup=200, draws=700, seed=1)
-    assert again.record["draws_sha256"] == posterior.record["draws_sha256"]
 
 
 @pytest.mark.stan
@@ -115,19 +113,6 @@ def test_priors_of_other_families_are_sampled():
         error = 4 * np.std(np.log(exact)) * 1.4 / np.sqrt(1500)
         for q in (0.25, 0.5, 0.75):
             assert np.log(np.quantile(got, q)) == pytest.approx(np.log(np.quantile(exact, q)), abs=error)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"y_sd": -1.0}, r"y_sd\[0\] is -1.0"),
-        ({"y_sd": [1.0, 2.0]}, "give a number, or 12 numbers"),
-        ({"y_sd": np.nan}, "finite and not negative"),
-    ],
-)
-def test_illegal_errors(arguments, words):
-    with pytest.raises(sl.DataError, match=words):
-        sl.GaussianProcess(SPACE).fit(X, X[:, 0], **arguments)
 
 
 def test_illegal_binary_models():

@@ -83,18 +83,3 @@ def test_no_configurations(fitted):
     found = split_into_components(kernel, train, Targets(y, np.zeros(12)), draws, new[:0], 0.0, 1.0)
     assert found.mean.shape == (3, 0) and found.frame().empty
     assert "3 summands at 0 configurations" in repr(found) and "LIN[x] * PER[x]" in repr(found)
-
-
-@pytest.mark.stan
-def test_components_of_a_fit():
-    space = ConfigurationSpace({"x": (0.0, 1.0)})
-    x = np.linspace(0, 1, 15)
-    configs = [{"x": v} for v in x]
-    y = 3 * x + np.sin(20 * x)
-    post = sl.GaussianProcess(space, "LIN + PER").fit(configs, y, method="map")
-    found = post.components(configs)
-    # One value is near zero: rounding of summands of size 1 is relative to them.
-    np.testing.assert_allclose(found.offset + found.mean.sum(axis=0), post.predict(configs).mean, rtol=1e-6, atol=1e-10)
-    warped = sl.GaussianProcess(space, "LIN + PER", warp="log").fit(configs, y, method="map")
-    with pytest.raises(sl.DataError, match="use warp='none'"):
-        warped.components(configs)

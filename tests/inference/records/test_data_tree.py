@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -15,7 +12,7 @@ from testing_arviz import loo_pit
 from testing_spaces import conditional_space, mixed_space, plain_space
 
 import slayr_py as sl
-from slayr_py.inference.diagnostics.arviz_bridge import arviz, standard_error
+from slayr_py.inference.diagnostics.arviz_bridge import standard_error
 from slayr_py.inference.model import NOISE_FLOOR, Model
 from slayr_py.inference.observed import Observed
 from slayr_py.inference.part import Part
@@ -52,15 +49,6 @@ KERNELS = pytest.mark.parametrize(
 LIMIT = 0.001  # of p-values of right results
 DATA_SETS = 24
 RANKS = 19
-
-
-@pytest.fixture
-def az():
-    """ArviZ without its deprecation warnings; figures are closed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield arviz()
-    plt.close("all")
 
 
 def test_the_tree_has_its_groups_and_labels(mixed_posterior):

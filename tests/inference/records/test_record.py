@@ -117,12 +117,3 @@ def test_the_manual_has_every_entry(rounds):
     section = manual.partition("## Entries of a record")[2].partition("\n## ")[0]
     table = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     assert sorted(rounds.record) == sorted(re.findall(r"`(\w+)`", "".join(table)))
-
-
-def test_a_record_has_program_arguments_kernel_and_adaptation(branin_posterior):
-    record = branin_posterior.record
-    assert record["program"]["name"] == "matern_gp" and len(record["program"]["source_sha256"]) == 64
-    assert record["arguments"]["seed"] == 5 and record["arguments"]["stan_seed"] == 6
-    assert record["kernel"] == {"name": "matern", "options": {"p": 2}}
-    assert len(record["adaptation"]) == 2 and record["adaptation"][0]["step_size"] > 0
-    json.dumps(record)

@@ -7,7 +7,6 @@ import os
 import pickle
 import shutil
 
-import numpy as np
 import pytest
 import xarray as xr
 from testing_fits import recorded_fit
@@ -166,12 +165,6 @@ def test_a_folder_with_two_trees_is_rejected(posterior, in_zarr, tmp_path):
     shutil.copytree(in_zarr / "posterior.zarr", folder / "posterior.zarr")
     with pytest.raises(sl.StorageError, match=r"posterior.nc and posterior.zarr"):
         sl.Posterior.load(folder)
-
-
-def test_a_posterior_loaded_from_zarr_has_the_same_predictions(posterior, in_zarr):
-    again = sl.Posterior.load(in_zarr)
-    new = posterior.encoder.sobol(3, 4)
-    np.testing.assert_array_equal(again.predict(new).mean, posterior.predict(new).mean)
 
 
 def test_errors_of_loading_and_saving(tmp_path, mixed_posterior):

@@ -224,27 +224,6 @@ def test_a_fit_with_divergences_is_retried_with_smaller_steps(small, monkeypatch
 
 
 @pytest.mark.stan
-@pytest.mark.parametrize("retries", [0, 1])
-def test_when_all_attempts_fail_the_last_is_returned(small, monkeypatch, retries):
-    monkeypatch.setattr(gaussian_process, "run", Faulty(9))
-    posterior = small(retries=retries)
-    assert not posterior.check().ok and "diverged" in posterior.check().messages[0]
-    assert len(posterior.record["abandoned"]) == retries
-    assert posterior.record["arguments"]["target_acceptance"] == pytest.approx((0.8, 0.9)[retries])
-
-
-@pytest.mark.stan
-def test_a_failed_warm_start_is_followed_by_a_cold_start_and_retries(small, monkeypatch):
-    start = small().warm_start()
-    monkeypatch.setattr(gaussian_process, "run", Faulty(2))
-    posterior = small(start=start, retries=1)
-    assert [(a["start"], a["then"]) for a in posterior.record["abandoned"]] == [
-        ("warm", "a cold start with warm-up 150"),
-        ("cold", "again with target acceptance 0.9"),
-    ]
-
-
-@pytest.mark.stan
 def test_the_error_of_an_abandoned_attempt_is_recorded_and_that_of_the_last_is_raised(small, monkeypatch):
     start = small().warm_start()
     monkeypatch.setattr(gaussian_process, "run", Faulty(1, "chain 1: died"))
@@ -253,26 +232,6 @@ def test_the_error_of_an_abandoned_attempt_is_recorded_and_that_of_the_last_is_r
     monkeypatch.setattr(gaussian_process, "run", Faulty(1, "chain 1: died"))
     with pytest.raises(InferenceError, match="chain 1: died"):
         small(retries=1)
-
-
-@pytest.mark.stan
-def test_if_stan_fails_in_a_retry_the_previous_fit_is_returned(small, monkeypatch):
-    diverging = Faulty(9)
-    broken = Faulty(9, "chain 1: died")
-    calls = []
-
-    def run(*arguments, **options):
-        calls.append(options["seed"])
-        return (diverging if len(calls) == 1 else broken)(*arguments, **options)
-
-    monkeypatch.setattr(gaussian_process, "run", run)
-    posterior = small(retries=3)
-    assert len(calls) == 2 and not posterior.check().ok
-    assert posterior.record["arguments"]["target_acceptance"] == 0.8
-    assert [(a["why"][0][:6], a["then"]) for a in posterior.record["abandoned"]] == [
-        (posterior.record["abandoned"][0]["why"][0][:6], "again with target acceptance 0.9"),
-        ("chain ", "back to the fit by NUTS"),
-    ]
 
 
 @pytest.mark.stan

@@ -89,19 +89,6 @@ def test_a_loaded_posterior_gives_the_same_start(grown, tmp_path):
 
 
 @pytest.mark.stan
-def test_a_warm_start_whose_diagnostics_fail_is_followed_by_a_full_warm_up(grown):
-    gp, configs, y, first = grown
-    start = first.warm_start()
-    # A metric that is wrong by orders of magnitude between directions needs longer trajectories than are allowed.
-    wrong = replace(start, inverse_metric=np.geomspace(1e-4, 1.0, len(start.inverse_metric)))
-    options = OPTIONS | {"max_treedepth": 4}
-    posterior = gp.fit(configs, y, warmup=300, seed=1, start=wrong, **options)
-    assert posterior.record["arguments"]["start"] == "cold" and posterior.record["arguments"]["warmup"] == 300
-    (abandoned,) = posterior.record["abandoned"]
-    assert abandoned["method"] == "nuts" and abandoned["start"] == "warm" and abandoned["why"]
-
-
-@pytest.mark.stan
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -17,7 +17,7 @@ from slayr_py.inference.validation.cross_validation import predictive_scores
 from slayr_py.space import Encoder
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
-SHORT = {"chains": 2, "warmup": 150, "draws": 150}
+SHORT = {"method": "laplace", "draws": 50}
 
 
 @pytest.fixture(scope="module")

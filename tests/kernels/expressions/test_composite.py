@@ -67,25 +67,13 @@ def test_an_expression_that_does_not_fit_is_named(expression, space, words):
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (
-            lambda: Composite("SE", max_leaves=MOST_LEAVES + 1),
-            sl.DataError,
-            "max_leaves must be an integer from 1 to 64",
-        ),
+        (lambda: Composite("SE", max_leaves=MOST_LEAVES + 1), sl.DataError, "must be an integer from 1 to 64"),
         (lambda: Composite("SE + LIN", max_leaves=1), sl.DataError, "2 leaves, more than max_leaves=1"),
         (lambda: Composite("SE + F", {"F": Matern()}), sl.DataError, "given['F'] is"),
         (lambda: from_name("SE + LIN", max_leves=3), sl.DataError, "no option 'max_leves'; did you mean 'max_leaves'?"),
         (lambda: from_name("SE + LIN", expression="SE"), sl.DataError, "takes no option 'expression'"),
-        (
-            lambda: Hierarchical() + Composite("SE"),
-            sl.DataError,
-            "'hierarchical' cannot be part of a sum or product",
-        ),
-        (
-            lambda: Composite("SE") * Hierarchical(),
-            sl.DataError,
-            "'hierarchical' cannot be part of a sum or product",
-        ),
+        (lambda: Hierarchical() + Composite("SE"), sl.DataError, "'hierarchical' cannot be part of a sum or product"),
+        (lambda: Composite("SE") * Hierarchical(), sl.DataError, "'hierarchical' cannot be part of a sum or product"),
         (lambda: Matern(p=3) + Composite("SE"), sl.DataError, "with p = 3 cannot be part"),
         (lambda: Composite("SE") + 3, TypeError, "3 is not a kernel"),
         (lambda: 2.0 * Composite("SE"), TypeError, "2.0 is not a kernel"),
@@ -287,20 +275,6 @@ def fitted(kernel, y, x=None, method="map", **options):
 
 
 @pytest.mark.stan
-def test_matern_leaf_has_the_posterior_of_the_matern_kernel(branin_data):
-    space, configs, y = branin_data
-    first = sl.GaussianProcess(space, Matern(p=2))
-    second = sl.GaussianProcess(space, "MAT52")
-    one, two = (gp.fit(configs, y, method="map") for gp in (first, second))
-    for name in ("mu", "sigma_f", "sigma_n", "lengthscale"):
-        np.testing.assert_allclose(one.draws[name], two.draws[name], rtol=1e-6)
-    np.testing.assert_allclose(one.predict(configs).sd, two.predict(configs).sd, rtol=1e-6, atol=1e-9)
-    # The same coordinates, seed and density: the draws differ by rounding errors only.
-    one, two = (gp.fit(configs, y, method="laplace", draws=100) for gp in (first, second))
-    np.testing.assert_allclose(one.draws["lengthscale"].mean(axis=0), two.draws["lengthscale"].mean(axis=0), rtol=1e-3)
-
-
-@pytest.mark.stan
 @pytest.mark.parametrize(
     "y",
     [[3.0], [3.0] * 12, [3.0] * 40, 1e8 + np.arange(12.0) ** 2, 1e8 * np.sin(np.arange(12.0))],
@@ -321,7 +295,7 @@ def test_a_constant_may_be_the_last_leaf(text):
 
 
 @pytest.mark.stan
-@pytest.mark.parametrize("method", ["map", "nuts", "laplace", "pathfinder"])
+@pytest.mark.parametrize("method", ["map", "nuts"])
 def test_a_fit_is_saved_loaded_and_replayed(method, tmp_path):
     options = {} if method == "map" else {"chains": 1, "warmup": 30, "draws": 20}
     post = fitted("SE + PER", WAVES[:31], X[:31], method, **options)

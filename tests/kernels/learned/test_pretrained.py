@@ -98,16 +98,6 @@ def test_other_families_have_two_layers(space, family):
         Pretrained(base.support, base.alpha, lengthscale, **arguments)
 
 
-@pytest.mark.parametrize("layer", [1, 2])
-def test_neither_the_order_of_points_nor_points_without_weight_matter(layer):
-    encoder = Encoder(plain_space())
-    points = random_points(encoder, 8, 0)
-    order = [3, 1, 4, 0, 2]
-    more = {"support": [*SUPPORT[order], [0.5, 0.5]], "alpha": [*ALPHA[order], 0.0]}
-    one, other = (kernel(layers=layer, base=None, distance_scale=0.01, **given) for given in ({}, more))
-    np.testing.assert_allclose(gram(other, points), gram(one, points), rtol=1e-10)
-
-
 def test_unit_of_the_feature_distance_is_its_median_over_the_space():
     encoder = Encoder(plain_space())
     configs = encoder.sobol(10, 1)

@@ -33,18 +33,12 @@ def test_a_third_makes_activity_count_as_much_as_the_whole_range():
     end_to_end, to_inactive, _ = distances(1 / 3)
     assert end_to_end == pytest.approx(to_inactive, rel=1e-7)
     assert to_inactive == pytest.approx(0.6, rel=1e-7)
-
-
-@pytest.mark.parametrize("rho", [0.34, 0.5, 0.9, 1.0])
-def test_above_a_third_values_can_differ_more(rho):
-    end_to_end, to_inactive, _ = distances(rho)
-    assert end_to_end > to_inactive
-
-
-@pytest.mark.parametrize("rho", [0.01, 0.2, 0.33])
-def test_below_a_third_activity_counts_more(rho):
-    end_to_end, to_inactive, _ = distances(rho)
-    assert end_to_end < to_inactive
+    for rho in (0.34, 0.9, 1.0):
+        end_to_end, to_inactive, _ = distances(rho)
+        assert end_to_end > to_inactive
+    for rho in (0.01, 0.33):
+        end_to_end, to_inactive, _ = distances(rho)
+        assert end_to_end < to_inactive
 
 
 @pytest.mark.parametrize("rho", [0.01, 1 / 3, 1.0])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
-from scipy import stats
 from testing_search import task
 
 from slayr_py.kernels.expressions import canonical, parse
@@ -37,17 +35,6 @@ def test_the_dense_formula():
     np.testing.assert_allclose(found.between([a], [b]), np.mean(wanted), rtol=1e-10)
 
 
-def test_it_is_the_overlap_of_two_normal_densities():
-    found = affinities(n=1, dimensions=1)
-    one, other = nodes("SE", "LIN")
-    grid = np.linspace(-30, 30, 20_001)
-    overlaps = []
-    for a, b in zip(found.covariance(one).ravel(), found.covariance(other).ravel(), strict=True):
-        densities = stats.norm.pdf(grid, scale=np.sqrt(a)) * stats.norm.pdf(grid, scale=np.sqrt(b))
-        overlaps.append(np.trapezoid(np.sqrt(densities), grid))
-    np.testing.assert_allclose(found.between([one], [other]), np.mean(overlaps), rtol=1e-6)
-
-
 def test_at_most_so_many_points_are_used():
     assert len(affinities(n=5).points) == 5
     assert len(affinities(n=N_POINTS + 10).points) == N_POINTS
@@ -60,13 +47,6 @@ def test_equal_leaves_share_their_draws():
     np.testing.assert_allclose(both, linear * smooth, atol=1e-12)
     twice = found.covariance(parse("RQ * RQ")) - noise
     assert not np.allclose(twice, np.square(found.covariance(parse("RQ")) - noise))
-
-
-def test_a_kernel_is_closest_to_its_relatives():
-    found = affinities(dimensions=1)
-    [[same, sum_with, unrelated]] = found.between(nodes("LIN"), nodes("LIN", "LIN + SE", "PER * PER"))
-    assert same == pytest.approx(1)
-    assert unrelated < sum_with < 1
 
 
 def test_matrices_are_positive_semidefinite():

@@ -277,13 +277,6 @@ def test_priors_of_targets_hold_for_expressions():
     assert found.parts[0].priors["lengthscale"] == priors["lengthscale"] != found.parts[1].priors["lengthscale"]
 
 
-def test_conditions_have_the_plain_kernel():
-    study = searching()
-    assert study.sampler.strategy.proposer.feasibility.kernel.name == "matern"
-    assert study.user_attrs["slayr:study"]["kernel"]["name"] == "search"
-    assert "kernel=KernelSearch(" in repr(sl.study.Result(study, PLANE))
-
-
 def test_default_settings():
     search = default_search(Encoder(PLANE))
     assert search.base == ("SE", "LIN", "MAT52", "RQ") and (search.budget, search.max_leaves) == (20, 4)

@@ -106,15 +106,6 @@ def test_the_command_line_shows_and_replays_every_part(study, url, slayr):
 
 
 @pytest.mark.stan
-def test_the_recommendation_of_a_study_without_its_sampler(study, url):
-    result = sl.study.Result(study, plane())
-    assert result.recommended.number in range(7)  # fits the recorded models to all trials
-    sampler = StanGPSampler(plane(), kernel=sl.stack(KERNELS), seed=3, chains=2, warmup=100, draws=50)
-    posterior = sampler.fit(optuna.load_study(study_name="s", storage=url, sampler=sampler))
-    assert posterior.weights.index.tolist() == NAMES and len(posterior.train) == 7
-
-
-@pytest.mark.stan
 def test_damaged_records_of_a_stack(study, monkeypatch):
     trials = study.get_trials(deepcopy=False)
     monkeypatch.setattr(study, "get_trials", lambda **_: trials)

@@ -10,10 +10,9 @@ from testing_studies import NUTS, advance, bowl, suggestion
 
 from slayr_py.acquisition import ExpectedImprovement, suggest
 from slayr_py.errors import DataError, InferenceError
-from slayr_py.inference import GaussianProcess
-from slayr_py.study import ask, config_of, create_study, fit_notes, minimize, space_to_distributions
+from slayr_py.study import ask, config_of, create_study, fit_notes, space_to_distributions
 from slayr_py.study.model import proposal, proposer
-from slayr_py.study.storage.attributes import LOCK_KEY, START_KEY, SUGGESTION_KEY
+from slayr_py.study.storage.attributes import LOCK_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
 
 FAILED = TrialState.FAIL
@@ -32,21 +31,6 @@ def test_record_of_a_model_suggestion(plane, quick):
     assert {"rhat_max", "ess_bulk_min", "divergences", "ok"} <= record["diagnostics"].keys()
     assert record["acquisition"]["name"] == "lcb" and np.isfinite(record["acquisition"]["value"])
     assert record["predicted"]["sd"] > 0 and record["seconds"]["fit"] > 0
-
-
-@pytest.mark.parametrize("noisy", [False, True])
-def test_maximising_is_minimising_the_negative(plane, quick, noisy):
-    configs = []
-    means = []
-    for direction, sign in (("minimize", 1.0), ("maximize", -1.0)):
-        study = create_study(plane, direction=direction, n_initial=4, seed=2, noisy=noisy, **quick)
-        for _ in range(6):
-            trial = ask(study)
-            study.tell(trial, sign * bowl(config_of(trial)))
-        configs.append([trial.params for trial in study.trials])
-        means.append(suggestion(study.trials[-1])["predicted"]["mean"])
-    assert configs[0] == configs[1]
-    assert means[0] == -means[1]
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
@@ -148,21 +132,6 @@ def test_entries_of_other_programs_that_are_no_probabilities_count_as_feasible(p
     assert suggestion(study.trials[-1])["phase"] == "model"
 
 
-def test_retries_are_passed_to_every_fit(plane, quick, monkeypatch):
-    asked = []
-    fit = GaussianProcess.fit
-
-    def spy(self, *arguments, **options):
-        asked.append(options["options"].retries)
-        return fit(self, *arguments, **options)
-
-    monkeypatch.setattr(GaussianProcess, "fit", spy)
-    minimize(lambda config: config["x"] ** 2, plane, 4, n_initial=3, seed=1, progress=False, retries=2, **quick)
-    assert asked == [2]
-    with pytest.raises(DataError, match="retries must be an integer >= 0, got -1"):
-        create_study(plane, retries=-1)
-
-
 @pytest.mark.stan
 @pytest.mark.usefixtures("any_monte_carlo_error")
 def test_more_draws_if_the_monte_carlo_error_is_large(plane, monkeypatch):
@@ -185,15 +154,6 @@ def test_no_second_fit_if_the_acquisition_is_negligible(plane, monkeypatch):
     study = advance(create_study(plane, **NUTS), 5)
     record = study.trials[-1].user_attrs[SUGGESTION_KEY]["fit"]
     assert record["start"] == "cold" and not any("Monte Carlo" in str(each["why"]) for each in record["abandoned"])
-
-
-@pytest.mark.stan
-@pytest.mark.usefixtures("any_monte_carlo_error")
-def test_a_point_estimate_has_no_chains_and_no_error(plane):
-    study = advance(create_study(plane, **NUTS | {"method": "map"}), 5)
-    record = study.trials[-1].user_attrs[SUGGESTION_KEY]
-    assert study.trials[-1].user_attrs[START_KEY]["step_size"] == []
-    assert record["fit"]["start"] is None and record["acquisition"]["error"] is None
 
 
 @pytest.mark.stan

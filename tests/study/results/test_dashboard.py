@@ -53,10 +53,3 @@ def test_missing_packages_are_named(plane, monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(sl.DataError, match=rf"need the package {missing}: pip install 'slayr-py\[dashboard\]'"):
         save_to_dashboard(create_study(plane))
-
-
-def test_several_objectives_are_refused():
-    pytest.importorskip("optuna_dashboard")
-    pytest.importorskip("plotly")
-    with pytest.raises(sl.DataError, match="2 objectives"):
-        save_to_dashboard(optuna.create_study(directions=["minimize", "minimize"]))

@@ -5,10 +5,6 @@ from slayr_py.study.results.fit_text import fit_notes
 FAILED = {"ok": False, "messages": ["R-hat 1.25 > 1.11: the chains disagree"]}
 
 
-def test_notes_on_fits_that_passed_are_empty():
-    assert fit_notes({"fit": {"abandoned": []}, "diagnostics": {"ok": True}}) == []
-
-
 def test_notes_have_the_error_or_the_attempts_parts_and_conditions():
     assert fit_notes({"error": "Stan died", "diagnostics": FAILED}) == ["no fit: Stan died"]
     record = {
@@ -21,8 +17,3 @@ def test_notes_have_the_error_or_the_attempts_parts_and_conditions():
         "stack: 1.00 SE (nuts)",
         "model of success: R-hat 1.25 > 1.11: the chains disagree",
     ]
-
-
-def test_notes_on_damaged_records():
-    record = {"fit": 3, "diagnostics": 4, "stack": 5, "conditions": {"success": 6}}
-    assert fit_notes(record) == ["diagnostics failed, not to be trusted"]

@@ -13,7 +13,6 @@ from ConfigSpace import ConfigurationSpace
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import GaussianProcess
 from slayr_py.study import Result, ask, create_study, minimize, tell
-from slayr_py.study.results.recommendation import posterior_of_all, recommend
 
 pytestmark = pytest.mark.stan
 
@@ -47,16 +46,6 @@ def test_the_best_posterior_mean_is_recommended(levels, quick, direction):
     mean, sd = result.posterior().predict([{"k": "a"}]).centre_and_spread()
     assert (found.mean, found.sd) == (pytest.approx(float(mean[0])), pytest.approx(float(sd[0])))
     assert str(found) == f"{found.mean:.6g} ± {found.sd:.2g} at trial 1"
-
-
-def test_each_configuration_counts_once(levels, quick):
-    study = replicated(levels, quick)
-    asked = []
-    posterior = posterior_of_all(study)
-    predict = posterior.predict
-    posterior.predict = lambda configs: asked.extend(dict(config) for config in configs) or predict(configs)
-    recommend(study, posterior)
-    assert asked == [{"k": "b"}, {"k": "a"}, {"k": "c"}]
 
 
 def test_a_recommendation_is_fitted_once_and_again_after_another_trial(levels, quick, monkeypatch):

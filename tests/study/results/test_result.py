@@ -26,17 +26,6 @@ def test_result_reads_the_study(mixed):
     assert "<div>kernel: " in html and "<th>params_degree</th>" in html
 
 
-def test_best_value_is_the_largest_when_maximising(plane):
-    result = minimize(lambda c: -branin(c), plane, budget=8, n_initial=8, seed=1, direction="maximize", progress=False)
-    assert result.best_value == result.trials["value"].max()
-
-
-def test_the_posterior_of_a_result(plane, quick):
-    result = minimize(branin, plane, budget=5, n_initial=5, seed=1, progress=False, **quick)
-    prediction = result.posterior().predict([result.best_config])
-    assert prediction.mean.shape == (1,) and abs(prediction.mean[0] - result.best_value) < 10
-
-
 @pytest.mark.stan
 def test_the_posterior_of_a_maximised_study_predicts_its_values(plane, quick):
     options = {"seed": 1, "direction": "maximize", "progress": False, **quick}

@@ -14,10 +14,11 @@ def test_suggestion_table_has_a_row_for_every_trial(small_study):
     assert table["phase"].tolist() == ["initial", "initial", "initial", "random"] or table["phase"][3] == "model"
 
 
-def test_suggestion_table_of_a_study_of_another_sampler():
+def test_tables_of_a_study_of_another_sampler():
     study = optuna.create_study()
     study.optimize(lambda trial: trial.suggest_float("z", 0, 1), n_trials=2)
     assert suggestion_table(study)["phase"].isna().all()
+    assert trials_table(study).columns.tolist() == ["number", "value", "state", "params_z"]
 
 
 def test_suggestion_table_marks_trusted_fits(plane):
@@ -39,10 +40,6 @@ def test_suggestion_table_marks_trusted_fits(plane):
     assert table["start"].tolist()[1:3] == ["warm", "cold"] and table["loo_pareto_k_max"][1] == 0.4
 
 
-def test_trials_table_has_a_row_for_every_trial(small_study):
-    assert trials_table(small_study)["state"].tolist() == ["COMPLETE", "COMPLETE", "FAIL", "RUNNING"]
-
-
 def test_trials_table_with_known_errors_is_a_history(plane):
     study = create_study(plane, n_initial=4, seed=1)
     for value, sd in ((3.0, 0.5), (2.0, None)):
@@ -53,9 +50,3 @@ def test_trials_table_with_known_errors_is_a_history(plane):
     np.testing.assert_array_equal(table["y_sd"], [0.5, np.nan, np.nan])
     again = create_study(plane, history=table[:2])
     assert [trial.user_attrs.get("y_sd") for trial in again.trials] == [0.5, None]
-
-
-def test_trials_table_of_a_study_of_another_sampler():
-    study = optuna.create_study()
-    study.optimize(lambda trial: trial.suggest_float("z", 0, 1), n_trials=2)
-    assert trials_table(study).columns.tolist() == ["number", "value", "state", "params_z"]

@@ -13,24 +13,6 @@ from slayr_py.study import create_study, minimize
 from slayr_py.study.storage.attributes import FAILURE_KEY, WORKER_KEY
 
 
-def test_a_failing_objective_fails_its_trial_and_the_study_continues(plane):
-    answers = iter([1.0, ValueError("diverged"), 2.0, None, float("nan"), "0.5", 3.0, float("inf")])
-
-    def objective(config):
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    result = minimize(objective, plane, budget=8, n_initial=8, seed=1, progress=False)
-    states = ["COMPLETE", "FAIL", "COMPLETE", "FAIL", "FAIL", "FAIL", "COMPLETE", "FAIL"]
-    assert result.trials["state"].tolist() == states
-    assert result.best_value == 1.0
-    reasons = [trial.user_attrs.get(FAILURE_KEY, "") for trial in result.study.trials]
-    for reason, word in zip(reasons, ["", "diverged", "", "return statement", "nan", "'0.5'", "", "inf"], strict=True):
-        assert word in reason and bool(reason) == bool(word)
-
-
 @pytest.mark.parametrize(
     ("succeeds", "options", "stops"),
     [(False, {}, 3), (True, {}, 10), (True, {"max_consecutive_failures": 2}, 2), (False, {"failures": "ignore"}, 3)],
@@ -115,34 +97,6 @@ def test_an_enqueued_value_outside_the_space_fails_its_trial_and_the_study_conti
     first, *_, enqueued, _ = result.study.trials
     assert re.search(words, first.user_attrs[FAILURE_KEY]) and first.params == {}
     assert enqueued.params["kernel"] == "rbf"
-
-
-def test_an_interrupt_leaves_a_consistent_study(plane, tmp_path):
-    url = f"sqlite:///{tmp_path / 'study.db'}"
-
-    def objective(config):
-        if len(optuna.load_study(study_name="s", storage=url).trials) == 3:
-            raise KeyboardInterrupt
-        return 1.0
-
-    arguments = {"budget": 5, "n_initial": 5, "seed": 1, "storage": url, "study_name": "s", "progress": False}
-    with pytest.raises(KeyboardInterrupt):
-        minimize(objective, plane, **arguments)
-    stored = optuna.load_study(study_name="s", storage=url)
-    assert [t.state for t in stored.trials] == [TrialState.COMPLETE, TrialState.COMPLETE, TrialState.RUNNING]
-    assert minimize(lambda c: 1.0, plane, **arguments).trials["state"].tolist() == ["COMPLETE"] * 5
-
-
-def test_callbacks_may_stop_the_study(plane):
-    result = minimize(
-        branin,
-        plane,
-        budget=9,
-        n_initial=9,
-        progress=False,
-        callbacks=[lambda study, trial: study.stop() if trial.number == 2 else None],
-    )
-    assert len(result.trials) == 3
 
 
 def test_the_value_of_a_trial_that_was_finished_elsewhere_is_named(plane, tmp_path):

@@ -78,15 +78,6 @@ def test_processes_evaluate_picklable_objectives():
     assert all(set(trial.constraints) == {"x"} for trial in result.study.trials)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::UserWarning")
-def test_a_dask_cluster_is_an_executor():
-    distributed = pytest.importorskip("distributed")
-    local = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
-    with distributed.LocalCluster(**local) as cluster, distributed.Client(cluster) as client:
-        result = run(executor=client.get_executor(), n_parallel=2)
-    assert result.trials["state"].tolist() == ["COMPLETE"] * 8
-
-
 def points(*xs):
     return {"initial_configs": [{"x": x, "y": 0.5} for x in xs], "n_initial": len(xs), "budget": len(xs)}
 
@@ -150,6 +141,7 @@ REFUSED = [
     ({"executor": 4}, "executor is a int, .* ProcessPoolExecutor"),
     ({"executor": ThreadPoolExecutor(1), "max_seconds": 1}, "max_seconds needs processes .* omit executor="),
     ({"max_seconds": 0}, "max_seconds must be positive"),
+    ({"n_parallel": 0}, "n_parallel"),
     ({"max_seconds": 1, "objective": lambda config: 1.0}, "cannot load the objective '<lambda>'.*a module"),
 ]
 
@@ -179,7 +171,7 @@ def test_a_timeout_ends_the_study():
         time.sleep(0.2)
         return bowl(config)
 
-    assert 2 <= len(run(slow, budget=50, n_initial=50, n_parallel=2, timeout=0.5).trials) < 50
+    assert 0 < len(run(slow, budget=50, n_initial=50, n_parallel=2, timeout=0.5).trials) < 50
 
 
 def test_an_executor_that_fails_leaves_its_trials_to_the_next_run(tmp_path):
@@ -220,11 +212,6 @@ def test_a_value_of_a_killed_process_is_not_evaluated_again(tmp_path):
 
     result = run(counted, budget=4, storage=url, study_name="s", n_parallel=2)
     assert result.trials["value"][2] == 7.0 and len(calls) == 1
-
-
-def test_illegal_numbers_of_evaluations():
-    with pytest.raises(sl.DataError, match="n_parallel"):
-        run(n_parallel=0)
 
 
 def test_threads_are_the_default_executor(monkeypatch):

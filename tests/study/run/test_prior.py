@@ -12,9 +12,6 @@ from optuna.trial import TrialState
 import slayr_py as sl
 from slayr_py.acquisition import criteria
 from slayr_py.study import StanGPSampler, ask, create_study, suggestion_record, tell
-from slayr_py.study.results.report.blocks import Facts
-from slayr_py.study.results.report.overview import summary
-from slayr_py.study.results.report.reading import Reading
 
 
 def space_of_rates():
@@ -79,14 +76,6 @@ def test_the_weight_is_a_tenth_of_the_budget():
     assert exponent(sl.minimize(loss, space_of_rates(), **options).study.trials[3]) == 0.4 / 4
     given = sl.minimize(loss, space_of_rates(), prior_beta=8, **options)
     assert exponent(given.study.trials[3]) == 8 / 4
-
-
-@pytest.mark.stan
-@pytest.mark.parametrize("acquisition", ["ei", "log_ei", "pi", "lcb"])
-def test_a_strong_belief_holds_for_every_criterion(acquisition):
-    study = create_study(space_of_rates(), n_initial=3, prior=BELIEF, prior_beta=80, acquisition=acquisition, **QUICK)
-    trial = finish(study, 4).trials[3]
-    assert abs(np.log(trial.params["lr"]) + 7) < 0.5 and trial.params["optimizer"] == "adam"
 
 
 def test_illegal_uses(monkeypatch):
@@ -179,13 +168,3 @@ def test_a_belief_with_enqueued_failed_and_fixed_trials():
     assert all(abs(np.log(trial.params["lr"]) + 7) < 1 for trial in stored[::2])
     assert trials[2].params["momentum"] == 0.25
     assert {trial.state for trial in study.trials[4:]} == {optuna.trial.TrialState.RUNNING}
-
-
-def test_the_report_shows_the_belief_in_one_line():
-    facts = [
-        block
-        for block in summary(Reading(create_study(space_of_rates(), prior=BELIEF, **QUICK)))
-        if isinstance(block, Facts)
-    ]
-    shown = dict(facts[0].items)["prior of the optimum"]
-    assert shown == "lr: LogNormal(mu=-7., sigma=0.3); optimizer: adam 0.9, sgd 0.1"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
-import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -56,6 +54,18 @@ def evaluate(study, n, sign=1.0):
         trial = study.ask({"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)})
         report(study, trial, curve(trial.params).items(), sign)
     return study
+
+
+def add(study, params, curve, state=TrialState.COMPLETE, value=None):
+    """Add a finished trial with a curve, of which the last point is its value."""
+    complete = state == TrialState.COMPLETE
+    value = list(curve.values())[-1] if complete and value is None else value
+    distributions = dict.fromkeys("xy", FloatDistribution(0.0, 1.0))
+    study.add_trial(
+        optuna.trial.create_trial(
+            params=params, distributions=distributions, state=state, value=value, intermediate_values=curve
+        )
+    )
 
 
 def plain(pruner=None, **options):
@@ -187,12 +197,7 @@ def test_few_fits_serve_many_decisions(monkeypatch):
 def test_a_decision_among_many_complete_trials_uses_few_points():
     study = plain()
     for number in range(60):
-        params = started(number)
-        values = curve(params)
-        study.add_trial(optuna.trial.create_trial(
-            params=params, distributions=dict.fromkeys("xy", FloatDistribution(0.0, 1.0)), value=values[LAST],
-            intermediate_values=values,
-        ))  # fmt: skip
+        add(study, started(number), curve(started(number)))
     trial = asked(study)
     trial.report(curve(BAD)[1], 1)
     assert trial.should_prune()
@@ -248,9 +253,7 @@ def test_the_order_of_reports_does_not_matter_and_a_repeated_step_counts_once():
 def test_trials_without_a_report_are_values_only():
     study = plain()
     for number in range(6):
-        study.add_trial(optuna.trial.create_trial(
-            params=started(number), distributions=dict.fromkeys("xy", FloatDistribution(0.0, 1.0)), value=1.0
-        ))  # fmt: skip
+        add(study, started(number), {}, value=1.0)
     trial = asked(study)
     assert not trial.should_prune()
     trial.report(1e6, 1)
@@ -259,10 +262,7 @@ def test_trials_without_a_report_are_values_only():
 
 def test_steps_of_different_units_are_not_compared():
     study = finished()
-    study.add_trial(optuna.trial.create_trial(
-        params=BAD, distributions=dict.fromkeys("xy", FloatDistribution(0.0, 1.0)), value=1.0,
-        intermediate_values={1000 * step: value for step, value in curve(BAD).items()},
-    ))  # fmt: skip
+    add(study, BAD, {1000 * step: value for step, value in curve(BAD).items()})
     trial = asked(study)
     trial.report(1e6, 1)
     with pytest.warns(UserWarning, match="trial 6 is not pruned: the complete trials end at steps from 12 to 12000"):
@@ -273,16 +273,9 @@ def test_steps_of_different_units_are_not_compared():
 def test_ten_thousand_reports_are_thinned_and_leave_few_decisions():
     study = plain(sl.Prune(1e-300, n_startup_trials=3))
     for number in range(3):
-        params = started(number)
-        values = {step: curve(params)[LAST] + 1 / step for step in (1, 10, 100, 10_000)}
-        study.add_trial(optuna.trial.create_trial(
-            params=params, distributions=dict.fromkeys("xy", FloatDistribution(0.0, 1.0)), value=values[10_000],
-            intermediate_values=values,
-        ))  # fmt: skip
-    study.add_trial(optuna.trial.create_trial(
-        params=BAD, distributions=dict.fromkeys("xy", FloatDistribution(0.0, 1.0)), state=TrialState.PRUNED,
-        intermediate_values={step: 1 + 1 / step for step in range(1, 10_000)},
-    ))  # fmt: skip
+        final = curve(started(number))[LAST]
+        add(study, started(number), {step: final + 1 / step for step in (1, 10, 100, 10_000)})
+    add(study, BAD, {step: 1 + 1 / step for step in range(1, 10_000)}, TrialState.PRUNED)
     trial = asked(study)
     for step in (*range(1, 40), 9_000, 9_001):
         trial.report(1 + 1 / step, step)
@@ -359,10 +352,7 @@ def test_the_model_of_the_objective_learns_from_pruned_trials(tmp_path):
     [
         ({"pruner": 0.05}, r"pruner is 0.05; give a pruner such as sl.Prune\(0.05\)"),
         ({"pruner": sl.Prune(), "max_seconds": 1.0}, "takes the trial is not supported with max_seconds="),
-        (
-            {"executor": InThisThread()},
-            "with executor=.*; leave executor= out .* in each process with the same storage=",
-        ),
+        ({"executor": InThisThread()}, "executor=.*; leave executor= out .* in each process with the same storage="),
         ({"pruner": sl.Prune(), "objective": lambda config: 1.0}, r"define it as objective\(config, trial\)"),
         ({"pruner": sl.Prune(), "directions": ["minimize"] * 2}, "a pruner is not supported with several objectives"),
         ({"pruner": sl.Prune(), "warp": "log"}, "use warp='none', or warp='auto'"),
@@ -396,11 +386,6 @@ def test_the_second_parameter_of_an_objective_is_the_trial_if_it_has_no_default(
     )
     assert not takes_trial(lambda config: 0) and not takes_trial(lambda config, folds=5: 0)
     assert not takes_trial(lambda config, *rest, **options: 0) and not takes_trial(abs)
-
-
-def test_copies_of_a_pruner_are_equal_and_have_their_own_memory():
-    pruner = sl.Prune(0.1)
-    assert copy.deepcopy(pruner) == pruner and re.fullmatch(r"Prune\(probability=0.1, .*\)", repr(pruner))
 
 
 def test_a_damaged_record_is_named():

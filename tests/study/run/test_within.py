@@ -84,11 +84,7 @@ def test_a_stored_study_keeps_its_constraints():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        (
-            {"constraints": ["x1 + x2 <= 1"]},
-            sl.DataError,
-            "'x1 \\+ x2' has only parameters; give .* within=",
-        ),
+        ({"constraints": ["x1 + x2 <= 1"]}, sl.DataError, "'x1 \\+ x2' has only parameters; give .* within="),
         ({"constraints": ["x1 <= 1"]}, sl.DataError, "give a constraint on inputs by within="),
         ({"within": ["cost <= 1"]}, sl.SpaceError, "numbers that the objective returns belong into constraints="),
         ({"within": ["x1 + x2 <= 0.5"], "fixed": {"x1": 0.9}}, sl.SpaceError, "fixed: .* satisfies 'x1 \\+ x2 <= 0.5'"),

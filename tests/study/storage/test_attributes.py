@@ -30,7 +30,7 @@ def test_changes_of_kernel_and_graphs_are_described(mixed):
 
 @pytest.mark.stan
 def test_numbers_of_a_suggestion_are_attributes_of_their_own(plane, quick, tmp_path):
-    options = {"budget": 5, "n_initial": 3, "seed": 1, "progress": False, **quick}
+    options = {"budget": 4, "n_initial": 3, "seed": 1, "progress": False, **quick}
     options["storage"] = f"sqlite:///{tmp_path / 'study.db'}"
     study = sl.minimize(bowl, plane, **options | {"method": "nuts", "chains": 2}).study
     design = study.trials[0]
@@ -53,7 +53,7 @@ def test_numbers_of_a_suggestion_are_attributes_of_their_own(plane, quick, tmp_p
 def test_nothing_reads_the_numbers(plane, quick, tmp_path):
     """A study whose numbers are lost or wrong continues as if nothing had happened."""
     options = {"n_initial": 3, "seed": 1, "progress": False, **quick}
-    whole = sl.minimize(bowl, plane, budget=7, **options).trials
+    whole = sl.minimize(bowl, plane, budget=6, **options).trials
     storage = f"sqlite:///{tmp_path / 'study.db'}"
     sl.minimize(bowl, plane, budget=5, storage=storage, study_name="a", **options)
     with sqlalchemy.create_engine(storage).begin() as connection:
@@ -62,5 +62,5 @@ def test_nothing_reads_the_numbers(plane, quick, tmp_path):
         wrong = "UPDATE trial_user_attributes SET value_json = '7.0' WHERE key = 'slayr:predicted_sd'"
         connection.execute(sqlalchemy.text(wrong))
     assert "slayr:ok" not in optuna.load_study(study_name="a", storage=storage).trials[4].user_attrs
-    again = sl.minimize(bowl, plane, budget=7, storage=storage, study_name="a", **options).trials
+    again = sl.minimize(bowl, plane, budget=6, storage=storage, study_name="a", **options).trials
     assert again["value"].tolist() == whole["value"].tolist()

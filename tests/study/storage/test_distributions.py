@@ -45,7 +45,7 @@ def test_an_empty_space_and_an_unstorable_choice_are_named():
         space_to_distributions(ConfigurationSpace())
     space = ConfigurationSpace()
     space.add(Categorical("layers", [(64, 64), (128,)]))
-    with pytest.raises(SpaceError, match=r"'layers' has the choice \(64, 64\)"):
+    with pytest.raises(SpaceError, match=r"'layers' has the choice \(64, 64\), .* use strings or numbers"):
         space_to_distributions(space)
 
 

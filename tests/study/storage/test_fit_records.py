@@ -132,7 +132,7 @@ def test_an_audit_that_fails_its_check_keeps_the_carried_posterior(plane, monkey
     assert record["fit"]["abandoned"][-1]["then"] == "back to the carried posterior"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def learned():
     """A kernel learned from 40 related values: its options are long."""
     space = ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
@@ -141,40 +141,32 @@ def learned():
     return sl.svm.pretrain(space, configs, values, machine="ridge", C=10.0, lengthscale=0.5).kernel()
 
 
-@pytest.fixture
-def pretrained_study(plane, learned, tmp_path):
-    """Six trials, of which the last two have fits, in two runs."""
+def test_a_long_kernel_is_stored_once_and_a_damaged_one_is_named(plane, learned, tmp_path):
     options = {"kernel": learned, "n_initial": 4, "seed": 3, "method": "map"}
     where = {"storage": f"sqlite:///{tmp_path / 'study.db'}", "study_name": "s"}
     whole = advance(create_study(plane, **options), 6)
     for n in (5, 1):
         stopped = advance(create_study(plane, **where, **options), n)
     assert [t.params for t in stopped.trials] == [t.params for t in whole.trials]
-    return optuna.load_study(**where)
-
-
-def test_a_long_kernel_is_stored_once(pretrained_study, learned, tmp_path):
-    (key,) = [name for name in pretrained_study.user_attrs if name.startswith(f"{KERNEL_KEY}:")]
-    assert pretrained_study.user_attrs[key] == {"name": "pretrained", "options": learned.options()}
-    for trial in pretrained_study.trials[4:]:
+    study = optuna.load_study(**where)
+    (key,) = [name for name in study.user_attrs if name.startswith(f"{KERNEL_KEY}:")]
+    assert study.user_attrs[key] == {"name": "pretrained", "options": learned.options()}
+    for trial in study.trials[4:]:
         assert trial.user_attrs[FIT_KEY]["kernel"] == {"name": "pretrained", "sha256": key.split(":")[-1]}
         assert len(json.dumps(trial.user_attrs[FIT_KEY])) < 6000 < len(json.dumps(learned.options())) * 3
-        assert replay(pretrained_study, trial.number)[0].identical
-    posterior = posterior_of(pretrained_study, 5)
+        assert replay(study, trial.number)[0].identical
+    posterior = posterior_of(study, 5)
     assert posterior.kernel.options() == learned.options() and len(posterior.train) == 5
-    notes = pretrained_study.trials[5].user_attrs[SUGGESTION_KEY]["diagnostics"]["kernel_notes"]
+    notes = study.trials[5].user_attrs[SUGGESTION_KEY]["diagnostics"]["kernel_notes"]
     assert notes == [f"share of the base kernel {posterior.draws['share'][0, -1]:.2f}"]
 
-
-def test_a_damaged_kernel_is_named(pretrained_study, tmp_path):
-    (key,) = [name for name in pretrained_study.user_attrs if name.startswith(f"{KERNEL_KEY}:")]
-    changed = pretrained_study.user_attrs[key]
+    changed = study.user_attrs[key]
     changed["options"]["alpha"][0] += 1e-12
     for damaged in (changed, None, "deleted"):
-        pretrained_study.set_user_attr(key, damaged)
+        study.set_user_attr(key, damaged)
         if damaged == "deleted":
             with closing(sqlite3.connect(tmp_path / "study.db")) as database:
                 database.execute("DELETE FROM study_user_attributes WHERE key = ?", (key,))
                 database.commit()
         with pytest.raises(StorageError, match="is damaged: .* trial 5, ValueError: the study has no attribute"):
-            posterior_of(pretrained_study, 5)
+            posterior_of(study, 5)

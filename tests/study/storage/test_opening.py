@@ -17,6 +17,7 @@ from slayr_py.study.storage.opening import open_storage, study_names
         ("nosuchdb://x", "nosuchdb://x does not open"),
         ("sqlite:////nowhere/at/all/study.db", "no folder /nowhere/at/all"),
         ("postgresql://me:secret@localhost/x", "does not open"),
+        ("sqlite:///a\0b.db", "does not open: .*null.*; a storage URL looks like"),
     ],
 )
 def test_error_for_a_bad_url_shows_a_valid_one(url, words):
@@ -29,6 +30,8 @@ def test_error_for_a_bad_url_shows_a_valid_one(url, words):
 def test_a_folder_and_a_file_that_is_no_database_are_refused(tmp_path):
     with pytest.raises(StorageError, match="is a folder"):
         open_storage(f"sqlite:///{tmp_path}")
+    with pytest.raises(StorageError, match="does not open: File name too long; name another file"):
+        open_storage(f"sqlite:///{'n' * 300}")
     (tmp_path / "letter.db").write_text("Dear Sir, this is no database, but a letter. " * 40)
     with pytest.raises(StorageError, match="not a database"):
         open_storage(f"sqlite:///{tmp_path / 'letter.db'}")

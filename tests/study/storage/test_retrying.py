@@ -66,7 +66,7 @@ def test_an_outage_at_any_moment_of_a_run_changes_nothing(plane, tmp_path, outag
     counter = outage(10**9)
     undisturbed = run("undisturbed")
     opened = 8  # transactions that open the storage and create the study
-    for first in range(opened + committed, counter.count, 11):
+    for first in range(opened + committed, counter.count, 17):
         outage(first, committed=committed)
         with warnings.catch_warnings():
             warnings.filterwarnings(

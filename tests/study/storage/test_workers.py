@@ -59,8 +59,7 @@ def test_two_processes_share_a_study_and_its_budget_without_repeats(database, tm
     assert len({process for process, _ in evaluated}) == 2
 
 
-def test_configurations_evaluated_by_another_process_are_pending(tmp_path, plane, quick, monkeypatch):
-    database = f"sqlite:///{tmp_path / 'study.db'}"
+def test_configurations_evaluated_by_another_process_are_pending(url, tmp_path, plane, quick, monkeypatch):
     stop = tmp_path / "stop"
     holding = f"""
 import os, sys, time
@@ -73,14 +72,14 @@ def objective(config):
         time.sleep(0.02)
     return config["x"]
 space = ConfigurationSpace({{"x": (-5.0, 10.0), "y": (0.0, 15.0)}})
-sl.minimize(objective, space, budget=3, n_initial=2, seed=3, progress=False, storage={database!r}, study_name="shared",
+sl.minimize(objective, space, budget=3, n_initial=2, seed=3, progress=False, storage={url!r}, study_name="shared",
             method="map", chains=1, warmup=50, draws=50)
 """
     with started(holding) as other:
 
         def third() -> list[optuna.trial.FrozenTrial]:
             try:
-                trials = optuna.load_study(study_name="shared", storage=database).trials
+                trials = optuna.load_study(study_name="shared", storage=url).trials
             except Exception:  # the other process is about to create it
                 return []
             return [trial for trial in trials[2:] if len(trial.params) == 2]
@@ -95,17 +94,8 @@ sl.minimize(objective, space, budget=3, n_initial=2, seed=3, progress=False, sto
         from slayr_py.acquisition import suggest
 
         monkeypatch.setattr("slayr_py.study.model.proposal.suggest", spy)
-        minimize(
-            lambda config: 1.0,
-            plane,
-            4,
-            n_initial=2,
-            seed=3,
-            storage=database,
-            study_name="shared",
-            progress=False,
-            **quick,
-        )
+        options = {"n_initial": 2, "seed": 3, "study_name": "shared", "progress": False, **quick}
+        minimize(lambda config: 1.0, plane, 4, storage=url, **options)
         assert seen == [[third()[0].params]]
         stop.touch()
         assert other.wait(timeout=60) == 0, other.complaints
@@ -118,40 +108,14 @@ def wait_for(condition: Callable[[], object], seconds: float = 120.0) -> None:
         time.sleep(0.05)
 
 
-def resumed(url: str, plane: ConfigurationSpace, **options) -> Result:
-    return minimize(
-        lambda config: config["x"] ** 2 + config["y"],
-        plane,
-        budget=6,
-        n_initial=3,
-        seed=3,
-        storage=url,
-        study_name="killed",
-        progress=False,
-        **options,
-    )
+OPTIONS = {"n_initial": 3, "seed": 3, "study_name": "killed", "progress": False}
+OPTIONS |= {"method": "map", "chains": 1, "warmup": 50, "draws": 50}
+"""Options of the study `KILLED`."""
 
+DESIGN = {**OPTIONS, "n_initial": 6}
+"""Options of the same study without a fit."""
 
-def test_the_trial_of_a_killed_process_is_resumed(killed, tmp_path, plane, quick):
-    states = [trial.state.name for trial in optuna.load_study(study_name="killed", storage=killed).trials]
-    assert states == ["COMPLETE"] * 4 + ["RUNNING"]
-    result = resumed(killed, plane, **quick)
-    undisturbed = resumed(f"sqlite:///{tmp_path / 'other.db'}", plane, **quick)
-    assert result.trials["state"].tolist() == ["COMPLETE"] * 6
-    assert result.trials.equals(undisturbed.trials)
-
-
-def test_a_trial_fails_after_repeatedly_ending_its_process(tmp_path, plane, quick):
-    url = f"sqlite:///{tmp_path / 'study.db'}"
-    few = "from slayr_py.study.storage import workers; workers.MOST_EVALUATIONS = 1"
-    deadly = few + KILLED.replace("len(calls) == 5", "config['x'] > 0")
-    runs = [exit_code(deadly, url) for _ in range(2)]
-    states = [trial.state.name for trial in optuna.load_study(study_name="killed", storage=url).trials]
-    dead = states.index("FAIL")
-    assert runs == [9] * 2 and states == ["COMPLETE"] * dead + ["FAIL", *states[dead + 1 :]]
-    failed = resumed(url, plane, **quick).study.trials[dead]
-    assert failed.user_attrs["slayr:failure"] == "its evaluation was started 1 times and never finished"
-
+KILLED_IN_THE_DESIGN = KILLED.replace("n_initial=3", "n_initial=6")
 
 KILLED_AFTER_THE_VALUE = """
 from optuna.trial import TrialState
@@ -165,39 +129,76 @@ WorkerStorage.set_trial_state_values = die
 """
 
 
-@pytest.mark.parametrize(("database", "budget"), [("sqlite", 5), ("postgresql", 6)], indirect=["database"])
-def test_a_value_written_before_a_kill_is_not_evaluated_again(database, tmp_path, plane, quick, budget):
-    body = KILLED.replace("len(calls) == 5", "False").replace("budget=6", f"budget={budget}")
-    body = body.replace("import os, sys", f"import os, sys\n{KILLED_AFTER_THE_VALUE}")
-    assert exit_code(body, database) == 9
-    stored = optuna.load_study(study_name="killed", storage=database).trials
-    assert [trial.state.name for trial in stored] == ["COMPLETE"] * 4 + ["RUNNING"]
-    calls = []
-    seen = []
+def killed_after_the_value(script: str) -> str:
+    script = script.replace("len(calls) == 5", "False")
+    return script.replace("import os, sys", f"import os, sys\n{KILLED_AFTER_THE_VALUE}")
 
-    def objective(config):
-        calls.append(config)
-        return config["x"] ** 2 + config["y"]
 
-    options = {"n_initial": 3, "seed": 3, "study_name": "killed", "progress": False, **quick}
-    callbacks = [lambda study, trial: seen.append(trial.number)]
-    result = minimize(objective, plane, budget, storage=database, callbacks=callbacks, **options)
-    assert len(calls) == budget - 5 and stored[4].params not in calls and seen == list(range(4, budget))
-    undisturbed = minimize(objective, plane, budget, storage=f"sqlite:///{tmp_path / 'other.db'}", **options)
+def bowl(config):
+    return config["x"] ** 2 + config["y"]
+
+
+def states_in(url: str) -> list[str]:
+    return [trial.state.name for trial in optuna.load_study(study_name="killed", storage=url).trials]
+
+
+@pytest.fixture
+def url(tmp_path) -> str:
+    return f"sqlite:///{tmp_path / 'study.db'}"
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory) -> Result:
+    """The study `KILLED` without a kill."""
+    plane = ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
+    return minimize(bowl, plane, 6, storage=f"sqlite:///{tmp_path_factory.mktemp('whole') / 'study.db'}", **OPTIONS)
+
+
+@pytest.mark.stan
+def test_the_trial_of_a_killed_process_is_resumed(killed, plane, undisturbed):
+    assert states_in(killed) == ["COMPLETE"] * 4 + ["RUNNING"]
+    result = minimize(bowl, plane, 6, storage=killed, **OPTIONS)
+    assert result.trials["state"].tolist() == ["COMPLETE"] * 6
     assert result.trials.equals(undisturbed.trials)
 
 
-def test_a_value_written_in_the_last_attempt_counts(tmp_path, plane, quick, monkeypatch):
+def test_a_trial_fails_after_repeatedly_ending_its_process(url, plane):
+    few = "from slayr_py.study.storage import workers; workers.MOST_EVALUATIONS = 1"
+    deadly = few + KILLED_IN_THE_DESIGN.replace("len(calls) == 5", "config['x'] > 0")
+    assert [exit_code(deadly, url) for _ in range(2)] == [9] * 2
+    states = states_in(url)
+    dead = states.index("FAIL")
+    assert states == ["COMPLETE"] * dead + ["FAIL", *states[dead + 1 :]]
+    failed = minimize(bowl, plane, 6, storage=url, **DESIGN).study.trials[dead]
+    assert failed.user_attrs["slayr:failure"] == "its evaluation was started 1 times and never finished"
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize(("database", "budget"), [("sqlite", 5), ("postgresql", 6)], indirect=["database"])
+def test_a_value_written_before_a_kill_is_not_evaluated_again(database, plane, undisturbed, budget):
+    assert exit_code(killed_after_the_value(KILLED).replace("budget=6", f"budget={budget}"), database) == 9
+    assert states_in(database) == ["COMPLETE"] * 4 + ["RUNNING"]
+    interrupted = optuna.load_study(study_name="killed", storage=database).trials[4].params
+    calls = []
+    seen = []
+    callbacks = [lambda study, trial: seen.append(trial.number)]
+
+    def counted(config):
+        calls.append(config)
+        return bowl(config)
+
+    result = minimize(counted, plane, budget, storage=database, callbacks=callbacks, **OPTIONS)
+    assert len(calls) == budget - 5 and interrupted not in calls and seen == list(range(4, budget))
+    assert result.trials.equals(undisturbed.trials[:budget])
+
+
+def test_a_value_written_in_the_last_attempt_counts(url, plane, monkeypatch):
     monkeypatch.setattr(workers, "MOST_EVALUATIONS", 1)
-    url = f"sqlite:///{tmp_path / 'study.db'}"
-    body = KILLED.replace("len(calls) == 5", "False").replace(
-        "import os, sys", f"import os, sys\n{KILLED_AFTER_THE_VALUE}"
-    )
-    assert exit_code(body, url) == 9
-    assert resumed(url, plane, **quick).trials["state"].tolist() == ["COMPLETE"] * 6
+    assert exit_code(killed_after_the_value(KILLED_IN_THE_DESIGN), url) == 9
+    assert minimize(bowl, plane, 6, storage=url, **DESIGN).trials["state"].tolist() == ["COMPLETE"] * 6
 
 
-def test_an_interrupt_while_a_value_is_written_keeps_the_value(tmp_path, plane, quick, monkeypatch):
+def test_an_interrupt_while_a_value_is_written_keeps_the_value(url, plane, monkeypatch):
     write = optuna.Trial.set_user_attr
     values = []
 
@@ -209,69 +210,62 @@ def test_an_interrupt_while_a_value_is_written_keeps_the_value(tmp_path, plane, 
         write(trial, key, value)
 
     monkeypatch.setattr(optuna.Trial, "set_user_attr", interrupted)
-    url = f"sqlite:///{tmp_path / 'study.db'}"
     with pytest.raises(KeyboardInterrupt):
-        resumed(url, plane, **quick)
+        minimize(bowl, plane, 6, storage=url, **DESIGN)
     running = optuna.load_study(study_name="killed", storage=url).trials[1]
     assert running.state.name == "RUNNING" and running.user_attrs[VALUE_KEY] == values[1] == values[2]
-    assert resumed(url, plane, **quick).trials["value"].tolist()[1] == values[1]
+    assert minimize(bowl, plane, 6, storage=url, **DESIGN).trials["value"].tolist()[1] == values[1]
     assert len(values) == 3 + 4  # of trials 0 and 1, again of trial 1, and of trials 2 to 5
 
 
-def test_the_last_trial_of_a_budget_is_resumed_after_a_kill(killed, plane, quick):
-    result = minimize(lambda config: 0.0, plane, 5, n_initial=3, seed=3, storage=killed, study_name="killed", **quick)
+def test_the_last_trial_of_a_budget_is_resumed_after_a_kill(url, plane):
+    assert exit_code(KILLED_IN_THE_DESIGN, url) == 9
+    result = minimize(bowl, plane, 5, storage=url, **DESIGN)
     assert result.trials["state"].tolist() == ["COMPLETE"] * 5
 
 
-def test_an_interrupted_trial_is_resumed(tmp_path, plane, quick):
+@pytest.mark.stan
+def test_an_interrupted_trial_is_resumed(url, plane, undisturbed):
     def impatient(config):
-        if config != first:
+        if config != undisturbed.study.trials[0].params:
             raise KeyboardInterrupt
-        return config["x"] ** 2 + config["y"]
+        return bowl(config)
 
-    url = f"sqlite:///{tmp_path / 'study.db'}"
-    undisturbed = resumed(f"sqlite:///{tmp_path / 'other.db'}", plane, **quick)
-    first = undisturbed.study.trials[0].params
     with pytest.raises(KeyboardInterrupt):
-        minimize(impatient, plane, 6, n_initial=3, seed=3, storage=url, study_name="killed", progress=False, **quick)
+        minimize(impatient, plane, 6, storage=url, **OPTIONS)
     assert optuna.load_study(study_name="killed", storage=url).trials[1].user_attrs[WORKER_KEY] == ""
-    assert resumed(url, plane, **quick).trials.equals(undisturbed.trials)
+    assert minimize(bowl, plane, 6, storage=url, **OPTIONS).trials.equals(undisturbed.trials)
 
 
-def test_an_interrupt_does_not_count_as_an_attempt(tmp_path, plane, quick):
-    url = f"sqlite:///{tmp_path / 'study.db'}"
-
+def test_an_interrupt_does_not_count_as_an_attempt(url, plane):
     def impatient(config):
         raise KeyboardInterrupt
 
     for _ in range(workers.MOST_EVALUATIONS + 1):
         with pytest.raises(KeyboardInterrupt):
-            minimize(
-                impatient, plane, 6, n_initial=3, seed=3, storage=url, study_name="killed", progress=False, **quick
-            )
-    assert resumed(url, plane, **quick).trials["state"].tolist() == ["COMPLETE"] * 6
+            minimize(impatient, plane, 6, storage=url, **DESIGN)
+    assert minimize(bowl, plane, 6, storage=url, **DESIGN).trials["state"].tolist() == ["COMPLETE"] * 6
 
 
-def test_an_abandoned_enqueued_trial_is_resumed_before_waiting_ones(database, plane, quick):
-    study = create_study(plane, seed=3, n_initial=3, storage=database, study_name="killed", **quick)
+def test_an_abandoned_enqueued_trial_is_resumed_before_waiting_ones(database, plane):
+    study = create_study(plane, n_initial=6, seed=3, storage=database, study_name="killed")
     study.enqueue_trial({"x": 1.0, "y": 2.0})
     study.enqueue_trial({"x": 3.0, "y": 4.0})
-    deadly = KILLED.replace("len(calls) == 5", "len(calls) == 1")
-    assert exit_code(deadly, database) == 9
-    result = resumed(database, plane, **quick)
+    assert exit_code(KILLED_IN_THE_DESIGN.replace("len(calls) == 5", "len(calls) == 1"), database) == 9
+    result = minimize(bowl, plane, 6, storage=database, **DESIGN)
     assert result.trials["state"].tolist() == ["COMPLETE"] * 6
     assert result.trials["params_x"].tolist()[:2] == [1.0, 3.0]
 
 
 @pytest.mark.stan
-def test_a_trial_of_another_machine_is_abandoned_without_heartbeat(killed, plane, monkeypatch):
-    monkeypatch.setattr(workers, "HEARTBEAT_SECONDS", 1)
+def test_a_trial_of_another_machine_is_abandoned_without_heartbeat(killed):
     study = optuna.load_study(study_name="killed", storage=killed)
     elsewhere = f"{this_process()._replace(host='elsewhere')} 1"
     study._storage.set_trial_user_attr(study.trials[4]._trial_id, WORKER_KEY, elsewhere)
     storage = open_storage(killed, worker=True)
     storage.record_heartbeat(study.trials[4]._trial_id)
     assert storage.abandoned(study._study_id) == []
+    storage.heartbeat_interval = 1
     wait_for(lambda: [trial.number for trial in storage.abandoned(study._study_id)] == [4], seconds=20)
 
 
@@ -299,9 +293,7 @@ def test_only_one_of_many_threads_resumes_a_trial(killed, plane):
 
 def test_trials_of_ask_and_tell_are_not_taken_over(database, plane):
     asked = create_study(plane, n_initial=3, seed=3, storage=database, study_name="killed").ask()
-    result = minimize(
-        lambda config: 0.0, plane, 3, n_initial=3, seed=3, storage=database, study_name="killed", progress=False
-    )
+    result = minimize(bowl, plane, 3, storage=database, **OPTIONS)
     assert [trial.state.name for trial in result.study.trials] == ["RUNNING", "COMPLETE", "COMPLETE"]
     assert asked.number == 0
 

@@ -7,7 +7,7 @@ from matplotlib import rcParams
 
 from slayr_py.study.results.report.blocks import Cell, Table
 from slayr_py.study.results.report.figures import drawing, figure_and_axes, number, scale, short
-from slayr_py.study.results.report.palette import PALETTE, VARIABLES, light
+from slayr_py.study.results.report.palette import light
 
 
 def example(key="fig", label="$a_1$ <b>&"):
@@ -52,11 +52,6 @@ def test_figures_do_not_change_the_settings_of_matplotlib():
 
 def test_fonts_without_a_glyph_cause_no_warning():
     assert "温度" in str(example(label="温度").svg)
-
-
-def test_colours_of_the_palette_are_distinct():
-    assert len({colours[0] for colours in PALETTE.values()}) == len(PALETTE)
-    assert set(VARIABLES.values()) <= set(PALETTE)
 
 
 def test_ticks_are_plain_text():

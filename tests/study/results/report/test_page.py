@@ -4,16 +4,14 @@ import html
 import re
 from collections import Counter
 
-import numpy as np
 import optuna
 import pytest
-from ConfigSpace import ConfigurationSpace
 from testing_reports import IMAGE, SCRIPT, filled, without_stan
 
 import slayr_py as sl
 from slayr_py.display import cell
 from slayr_py.errors import InferenceError, StorageError
-from slayr_py.study import ask, create_study, minimize
+from slayr_py.study import ask, create_study
 from slayr_py.study.results.report.blocks import Notice
 from slayr_py.study.results.report.page import SECTIONS, render, section, write_report
 from slayr_py.study.results.report.reading import Absent, Reading
@@ -239,36 +237,3 @@ def test_the_file_is_returned_and_an_unwritable_one_is_an_error(plane, tmp_path)
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     with pytest.raises(StorageError, match="cannot be written"):
         write_report(study, tmp_path / "none" / "r.html")
-
-
-@pytest.mark.stan
-def test_report_of_a_result_with_failures_and_constraints(tmp_path):
-    space = ConfigurationSpace({"x": (0.0, 1.0), "k": ["a", "b"]})
-    rng = np.random.default_rng(1)
-
-    def objective(config):
-        if config["x"] > 0.8:
-            raise ValueError("diverged")
-        return (config["x"] - 0.3) ** 2 + 0.01 * rng.standard_normal(), {"memory": config["x"]}
-
-    result = minimize(
-        objective,
-        space,
-        budget=8,
-        n_initial=6,
-        seed=1,
-        progress=False,
-        noisy=True,
-        constraints=["memory <= 0.7"],
-        storage=f"sqlite:///{tmp_path / 'net $HOME.db'}",
-        study_name="n'et",
-        method="map",
-        chains=1,
-    )
-    page = result.report(tmp_path / "r.html").read_text(encoding="utf-8")
-    check_structure(page)
-    assert errors(page) == []
-    assert "success of the evaluation" in words(part(page, "feasibility")) and "<svg" in part(page, "feasibility")
-    code = html.unescape(part(page, "replay"))
-    assert "slayr replay 'sqlite:///" in code and """'--study-name=n'"'"'et'""" in code
-    assert "CmdStan" in part(page, "summary")
