@@ -50,6 +50,44 @@ def test_tune_kernel_svm(monkeypatch, capsys):
     assert "smallest error: " in printed and "KernelSVC(C=" in printed and "matern" in printed
 
 
+def test_architecture_search(monkeypatch, capsys):
+    example = runpy.run_path(str(EXAMPLES / "architecture_search.py"))
+    main = example["main"]
+    error = {"(2, 3)": 0.1}  # by the inputs of state 4
+    monkeypatch.setitem(main.__globals__, "make_error", lambda *_: lambda config: error.get(config["inputs4"], 0.5))
+    main(QUICK)
+    printed = capsys.readouterr().out
+    assert "f = 0." in printed and "  state 4 = " in printed and "  outputs: states " in printed
+
+
+@pytest.mark.parametrize("installed", sorted({False, importlib.util.find_spec("torch") is not None}))
+def test_architecture_search_trains_or_says_what_it_needs(installed, monkeypatch):
+    example = runpy.run_path(str(EXAMPLES / "architecture_search.py"))
+    if installed:
+        operations = (f"op{state}{side}" for state in (1, 2, 3, 4) for side in "ab")
+        block = {"inputs2": "(0, 1)", "inputs3": "(1, 2)", "inputs4": "(2, 3)", "output": 3}
+        block |= dict(zip(operations, example["OPERATIONS"], strict=True))
+        training = {"learning_rate": 0.05, "momentum": 0.9, "weight_decay": 1e-4}
+        training |= {"reduction": 0.3, "first_point": 0.6, "second_point": 0.5}
+        error = example["make_error"]()
+        first = error(block | training)
+        assert first == error(block | training) and first < 0.3
+        assert error(block | training | {"momentum": 1.0}) > first
+    else:
+        monkeypatch.setitem(sys.modules, "torch", None)
+        with pytest.raises(SystemExit, match=r'needs PyTorch: pip install "slayr-py\[torch\]"'):
+            example["main"](QUICK)
+
+
+def test_architecture_search_reads_only_images(tmp_path):
+    read_images = runpy.run_path(str(EXAMPLES / "architecture_search.py"))["read_images"]
+    with pytest.raises(SystemExit, match="absent.csv cannot be read"):
+        read_images(tmp_path / "absent.csv")
+    (tmp_path / "two.csv").write_text("a,b\n1,2\n3,4\n")
+    with pytest.raises(SystemExit, match="has rows of 2 numbers; give 64 pixels and a digit in each row"):
+        read_images(tmp_path / "two.csv")
+
+
 def test_karate_club(monkeypatch, capsys, tmp_path):
     run("karate_club.py", monkeypatch, "--figure", str(tmp_path / "figure.png"))
     printed = capsys.readouterr().out

@@ -30,6 +30,8 @@ class Problem(NamedTuple):
     """Initial configurations of a seed for all samplers, instead of the benchmark's own design."""
     within: tuple[str, ...] = ()
     """Constraints on inputs."""
+    graphs: Mapping[str, Any] | None = None
+    """Graphs of parameters, for samplers that know of graphs."""
 
 
 def branin(config: Mapping[str, Any]) -> float:

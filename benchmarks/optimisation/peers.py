@@ -20,6 +20,7 @@ from ConfigSpace.hyperparameters import FloatHyperparameter
 import slayr_py as sl
 from benchmarks.common.problems import Problem
 from benchmarks.common.studies import KERNELS
+from benchmarks.optimisation.evolution import Evolution
 from benchmarks.optimisation.inside_peers import BayBE, RandomInside, linear_constraints
 from slayr_py.space import Encoder
 from slayr_py.study import StanGPSampler, space_to_distributions
@@ -303,6 +304,7 @@ PEERS: dict[str, Peer] = {
     "optuna-gp": _optuna(optuna.samplers.GPSampler),
     "optuna-tpe": _optuna(optuna.samplers.TPESampler),
     "random": _optuna(optuna.samplers.RandomSampler),
+    "evolution": Peer(Evolution, Evolution),
     "botorch": Peer(BoTorch, BoTorch),
     "baybe": Peer(BayBE, BayBE),
     "random-inside": Peer(RandomInside, RandomInside),
@@ -335,7 +337,8 @@ def peer(name: str) -> Peer:
     def start(problem: Problem, seed: int) -> Slayr:
         noisy = {"noisy": True} if problem.noise > 0 else {}
         inside = {"within": list(problem.within)} if problem.within else {}
-        return Slayr(StanGPSampler(problem.space, seed=seed, **(noisy | inside | options)), problem.space)
+        encoder = Encoder(problem.space, problem.graphs)
+        return Slayr(StanGPSampler(encoder, seed=seed, **(noisy | inside | options)), problem.space)
 
     return Peer(Slayr, start)
 

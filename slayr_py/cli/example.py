@@ -10,7 +10,10 @@ import typer
 
 from slayr_py.errors import DataError, StorageError, did_you_mean
 
-NEEDS = {"tune_xgboost": "pip install xgboost-cpu (on macOS: pip install xgboost)"}
+NEEDS = {
+    "architecture_search": "pip install torch",
+    "tune_xgboost": "pip install xgboost-cpu (on macOS: pip install xgboost)",
+}
 """Command that installs the additional package of an example."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]

@@ -185,8 +185,13 @@ class Model:
         return Summary(heading, pd.DataFrame(rows, columns=["hyperparameter", "size", "prior"]))
 
     def notes(self, draws: Draws) -> tuple[str, ...]:
-        """Return notes on the kernel, and on hyperparameters whose draws are outside the range of their priors."""
-        outside = (h.outside_prior(draws[h.name]) for h in self.hyperparameters)
+        """Return notes on the kernel, and on hyperparameters whose draws are outside the range of their priors.
+
+        The prior of ``sigma_f`` describes the function's standard deviation, see `Kernel.reference_variance`.
+        """
+        function_sd = draws["sigma_f"] * np.sqrt(self.kernel.reference_variance(self.encoder, draws))
+        in_priors = {**draws, "sigma_f": function_sd}
+        outside = (h.outside_prior(in_priors[h.name]) for h in self.hyperparameters)
         return (*self.left_out, *self.kernel.notes(draws), *(note for notes in outside for note in notes))
 
     def _target_hyperparameters(self) -> tuple[Hyperparameter, ...]:

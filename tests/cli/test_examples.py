@@ -22,6 +22,7 @@ from slayr_py.errors import StorageError
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 NAMES = sorted({path.stem for path in EXAMPLES.iterdir() if path.is_file()})
+NEEDS = {"architecture_search": "torch", "tune_xgboost": "xgboost-cpu"}
 REPOSITORY = re.compile(r"\b(examples|notebooks|benchmarks|docs|tests)/|README")
 
 
@@ -42,7 +43,8 @@ def test_an_example_is_written_with_all_its_files(slayr, tmp_path, monkeypatch, 
     assert code == 0 and written == {path.name: path.read_text() for path in EXAMPLES.glob(f"{name}.*")}
     first = f"{name}.toml" if f"{name}.toml" in written else f"{name}.py"
     assert out.splitlines()[-1] == f"run it:  {'slayr optimize' if first.endswith('.toml') else 'python'} {first}"
-    assert ("it needs another package: pip install xgboost-cpu" in out) == (name == "tune_xgboost")
+    package = NEEDS.get(name)
+    assert (f"it needs another package: pip install {package}" in out) if package else ("another package" not in out)
 
 
 def test_no_file_is_overwritten(slayr, tmp_path, monkeypatch):
@@ -72,7 +74,7 @@ def test_what_an_example_imports_is_a_dependency_or_named():
         imports = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         imports |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         others = {full.partition(".")[0].lower() for full in imports} - packages - set(sys.stdlib_module_names)
-        assert others == ({"xgboost"} if name in example.NEEDS else set())
+        assert others == ({NEEDS[name].removesuffix("-cpu")} if name in example.NEEDS else set())
 
 
 def documentation(path: Path) -> list[str]:

@@ -66,6 +66,17 @@ def test_every_family_of_priors_has_a_range():
     assert noted == expected
 
 
+def test_the_range_of_sigma_f_is_that_of_the_function():
+    """Kernels on graphs are not normalised: with eight graphs, sigma_f is far above the function's deviation."""
+    space = ConfigurationSpace({"x": (0.0, 1.0)} | {f"op{i}": list("abcdefgh") for i in range(8)})
+    model = sl.GaussianProcess(space, sl.kernels.FrequencyModulated()).model
+    draws = {h.name: np.broadcast_to(h.prior.at_score(np.array(0.0)), (3, *h.shape)) for h in model.hyperparameters}
+    likely = 1 / np.sqrt(model.kernel.reference_variance(model.encoder, draws))
+    assert likely[0] > 50 and not model.notes(draws | {"sigma_f": likely})
+    (note,) = model.notes(draws)
+    assert note.startswith("sigma_f: the posterior, ") and "is below the 99% range" in note
+
+
 def test_a_fit_notes_noise_that_its_prior_excludes():
     rng = np.random.default_rng(0)
     x = np.linspace(0, 1, 60)

@@ -30,6 +30,7 @@ from slayr_py.study.storage.objectives import Goal, check_one_objective, given_r
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_LABELS = 24  # characters of level labels that fit side by side into a panel
 _SERIES = (("first", "first-order", "#4c72b0", 0.15), ("total", "total, with interactions", "#c44e52", -0.15))
 
 
@@ -261,7 +262,10 @@ def optimum_figure(draws: pd.DataFrame) -> Figure:
             axes.hist(known, bins=30, weights=np.full(len(known), 1 / len(values)))
         else:
             shares = known.map(str).value_counts(sort=False) / len(values)
-            axes.bar([str(level).replace("$", r"\$") for level in shares.index], shares)
+            labels = [str(level).replace("$", r"\$") for level in shares.index]
+            axes.bar(labels, shares)
+            if sum(map(len, labels)) > _LABELS:
+                axes.set_xticks(range(len(labels)), labels, rotation=35, ha="right")
         axes.set_xlabel(str(name).replace("$", r"\$"))
         axes.set_ylabel("probability")
     return figure

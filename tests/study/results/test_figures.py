@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import pandas as pd
 from IPython.core.formatters import DisplayFormatter
 from matplotlib.figure import Figure
 
 from slayr_py.study import ask, convergence_figure, create_study
+from slayr_py.study.results.figures import optimum_figure
 
 
 def test_convergence_figure_shows_trials_incumbent_design_and_failures(small_study, tmp_path):
@@ -41,3 +43,12 @@ def test_convergence_figure_draws_known_errors(small_study):
     (axes,) = convergence_figure(small_study, {1: 0.5}).axes
     (bars,) = axes.collections
     assert [segment[:, 1].tolist() for segment in bars.get_segments()] == [[5.0, 5.0], [1.5, 2.5]]
+
+
+def test_labels_of_levels_do_not_overlap():
+    levels = ["maxpool5", "separable3", "identity", "conv3", "(-1, 0)", "conv5"]
+    figure = optimum_figure(pd.DataFrame({"op": levels, "few": ["(-1, 0)", "(0, 1)"] * 3, "x": range(6)}))
+    figure.draw_without_rendering()
+    many, few = (axes.get_xticklabels() for axes in figure.axes[:2])
+    assert {label.get_rotation() for label in many} == {35.0} and {label.get_rotation() for label in few} == {0.0}
+    assert [label.get_text() for label in many] == levels
