@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from slayr_py.toolchain.source import cpp_code
+
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _GUARD = re.compile(r"^#ifndef\s+(\w+)", re.M)
 # Headers of Stan that use functions of Stan Math without including their files.
@@ -36,14 +38,14 @@ def math_header(include: Path, sources: Sequence[Path]) -> str:
     include
         The folder with Stan's headers.
     sources
-        The C++ code of the programs and the headers that define their functions.
+        The C++ code of the programs and the headers that define their functions, which may include others.
     """
     math = include / "stan" / "math"
     stan = [file for pattern in _STAN for file in sorted((include / "stan").glob(pattern))]
-    words = {word for file in [*sources, *stan] for word in _WORD.findall(file.read_text(encoding="utf-8"))}
+    words = {word for file in [*sources, *stan] for word in _words(file)}
     stems = {file.stem for scope in _SCOPES for name in _FOLDERS for file in (math / scope / name).glob("*.hpp")}
     covariances = [file for file in sorted((math / "prim" / "fun").glob(_COVARIANCES)) if file.stem in words]
-    words |= stems & {word for file in covariances for word in _WORD.findall(file.read_text(encoding="utf-8"))}
+    words |= stems & {word for file in covariances for word in _words(file)}
     words |= {start for word in words & stems for start in _starts(word)}
     replaced = [math.with_suffix(".hpp"), *(math / f"{scope}.hpp" for scope in (*_SCOPES, "mix"))]
     included = [math / scope / f"{name}.hpp" for scope in _SCOPES for name in _ALWAYS]
@@ -59,6 +61,11 @@ def math_header(include: Path, sources: Sequence[Path]) -> str:
     lines += [f"#define {guard}" for guard in guards]
     lines += [f"#include <{file.relative_to(include).as_posix()}>" for file in included if file.is_file()]
     return "\n".join(lines) + "\n"
+
+
+def _words(file: Path) -> set[str]:
+    """Return the words of a file's code; a comment would often name a function that the code does not use."""
+    return set(_WORD.findall(cpp_code(file)))
 
 
 def _starts(word: str) -> set[str]:

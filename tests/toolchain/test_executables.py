@@ -15,7 +15,7 @@ from testing_processes import ends, started
 
 from slayr_py.errors import CompileError
 from slayr_py.inference.sampling.programs import compiled
-from slayr_py.toolchain import Build, compile_program, compile_together, ensure_cmdstan
+from slayr_py.toolchain import Build, compile_program, compile_together, ensure_cmdstan, prepare_build
 
 ROOT = Path(__file__).parents[2]
 
@@ -157,7 +157,8 @@ def test_programs_that_are_compiled_together_are_one_executable_with_a_name_each
     other = source.with_name("q.stan")
     other.write_text("generated quantities { real x = 1; }\n")
     messages = []
-    assert compile_together([source, other], on_progress=messages.append)
+    builds = [prepare_build(file, (), None, None, None) for file in (source, other)]
+    assert compile_together(builds, on_progress=messages.append)
     programs = [compile_program(source), compile_program(other)]
     assert compilations() == 1 and "compiling 2 programs (a few minutes, once)" in messages
     assert [program.exe.name for program in programs] == ["p", "q"] and all(program.together for program in programs)
@@ -165,7 +166,7 @@ def test_programs_that_are_compiled_together_are_one_executable_with_a_name_each
     # A program in the cache is not replaced.
     third = source.with_name("r.stan")
     third.write_text("generated quantities { real x = 2; }\n")
-    assert not compile_together([source, third])
+    assert not compile_together([builds[0], prepare_build(third, (), None, None, None)])
     assert not compile_program(third).together and compilations() == 2
 
 

@@ -23,8 +23,9 @@ def test_files_are_included_by_the_words_of_the_code(tmp_path):
         file.write_text(f"#ifndef {guard}\n#define {guard}\n#endif\n")
     (include / "stan" / "io" / "serializer.hpp").write_text("y = stan::math::sin(x);\n")
     (include / "stan" / "math" / "prim" / "fun" / "gp_periodic_cov.hpp").write_text("squared_distance(x, y);\n")
+    (tmp_path / "solver.hpp").write_text("solve_low(x);  // not tan(x)\n")
     code = tmp_path / "p.hpp"
-    code.write_text("using stan::math; auto y = exp(solve_low(tangent)) + gp_periodic_cov(x);\n")
+    code.write_text('#include "solver.hpp"\nauto y = exp(solve(tangent)) + gp_periodic_cov(x); /* or tan */\n')
     lines = math_header(include, [code]).splitlines()
     assert lines[0] == "#pragma once"
     defined = {line.split()[1] for line in lines if line.startswith("#define")}
