@@ -157,9 +157,15 @@ def test_programs_that_are_compiled_together_are_one_executable_with_a_name_each
     other = source.with_name("q.stan")
     other.write_text("generated quantities { real x = 1; }\n")
     messages = []
-    builds = [prepare_build(file, (), None, None, None) for file in (source, other)]
+    headers = [source.with_name(name) for name in ("p.hpp", "q.hpp")]
+    for header in headers:
+        header.write_text(f"// {header.name}\n")
+    own = [{"USER_HEADER": header} for header in headers]
+    builds = [prepare_build(source, (), None, own[0], None), prepare_build(other, (), None, own[1], None)]
     assert compile_together(builds, on_progress=messages.append)
-    programs = [compile_program(source), compile_program(other)]
+    code = (scripted / "header.hpp").read_text()
+    assert all(code.count(f'#include "{header}"') == 1 for header in headers)
+    programs = [compile_program(source, cpp_options=own[0]), compile_program(other, cpp_options=own[1])]
     assert compilations() == 1 and "compiling 2 programs (a few minutes, once)" in messages
     assert [program.exe.name for program in programs] == ["p", "q"] and all(program.together for program in programs)
     assert programs[0].exe.samefile(programs[1].exe) and programs[0].key != programs[1].key
