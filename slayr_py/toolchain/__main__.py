@@ -10,20 +10,16 @@ import sys
 from collections.abc import Sequence
 
 from slayr_py.errors import ToolchainError
-from slayr_py.toolchain.building import compile_program
-from slayr_py.toolchain.package_programs import accelerated_options, accelerated_sources, program_names
-from slayr_py.toolchain.together import compile_together
+from slayr_py.toolchain.package_programs import compile_accelerated, compile_accelerated_together, program_names
 
 
 def main(names: Sequence[str]) -> None:
     """Compile programs with the accelerated likelihood, unless they are in the cache."""
-    sources = [accelerated_sources(name) for name in names or program_names()]
-    files = [source.stan_file for source in sources]
-    options = accelerated_options(sources[0])
-    if len(files) > 1:
-        compile_together(files, **options)
-    for file in files:
-        compile_program(file, **options)
+    names = names or program_names()
+    if len(names) > 1:
+        compile_accelerated_together(names)
+    for name in names:
+        compile_accelerated(name)
 
 
 if __name__ == "__main__":

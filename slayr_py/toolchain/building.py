@@ -61,7 +61,11 @@ def compile_program(
     ToolchainError
         If there is no CmdStan or no compiler, or the cache cannot be written.
     """
-    build = prepare_build(stan_file, include_paths, stanc_options, cpp_options, on_progress)
+    return compile_build(prepare_build(stan_file, include_paths, stanc_options, cpp_options, on_progress), on_progress)
+
+
+def compile_build(build: Build, on_progress: Callable[[str], None] | None = None) -> CompiledProgram:
+    """Compile a program unless it is in the cache; errors are those of :func:`compile_program`."""
     program = build.program()
     if not is_trusted(program):
         with locked(program.key):
@@ -217,9 +221,9 @@ class Build:
                 )
 
     def _write_math_header(self, exe: Path, header: str | None) -> Path:
-        sources = sorted(exe.parent.glob("*.hpp"))
+        sources = [exe.with_name(f"{exe.name}.hpp")]
         if header:
-            sources += sorted(Path(header).parent.glob("*.hpp"))
+            sources.append(Path(header))
         path = exe.parent / "used_math.hpp"
         path.write_text(math_header(self.cmdstan.path / "include", sources), encoding="utf-8")
         return path

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from slayr_py.errors import ToolchainError
+from slayr_py.toolchain.building import Build, compile_build, prepare_build
 from slayr_py.toolchain.cmdstan import ensure_cmdstan
+from slayr_py.toolchain.executables import CompiledProgram
 from slayr_py.toolchain.processor import processor_options
+from slayr_py.toolchain.together import compile_together
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -50,15 +54,38 @@ class AcceleratedSources(NamedTuple):
 
 
 def accelerated_sources(name: str) -> AcceleratedSources:
-    """Return the sources of one of the package's programs with the accelerated likelihood."""
+    """Return the sources of one of the package's programs with the accelerated likelihood.
+
+    The header of `matern_gp` is `matern.hpp`: with all likelihoods, a compilation would take several seconds more.
+    """
     folder = program_folder()
     accelerated = folder / "accelerated"
-    return AcceleratedSources(folder / f"{name}.stan", (accelerated, folder), accelerated / "slayr.hpp")
+    return AcceleratedSources(
+        folder / f"{name}.stan", (accelerated, folder), accelerated / f"{name.removesuffix('_gp')}.hpp"
+    )
 
 
-def accelerated_options(sources: AcceleratedSources) -> dict[str, Any]:
-    """Return the options of `compile_program` and `compile_together` for this processor."""
-    return {
-        "include_paths": sources.include_paths,
-        "cpp_options": {"USER_HEADER": sources.header} | processor_options(ensure_cmdstan()),
-    }
+def compile_accelerated(name: str, on_progress: Callable[[str], None] | None = None) -> CompiledProgram:
+    """Compile one of the package's programs with the accelerated likelihood for this processor, unless it is cached.
+
+    Raises
+    ------
+    CompileError, ToolchainError
+    """
+    return compile_build(_accelerated_build(name, on_progress), on_progress)
+
+
+def compile_accelerated_together(names: Sequence[str]) -> bool:
+    """Compile programs as one executable; return False without compiling if one of them is in the cache.
+
+    Raises
+    ------
+    CompileError, ToolchainError
+    """
+    return compile_together([_accelerated_build(name) for name in names])
+
+
+def _accelerated_build(name: str, on_progress: Callable[[str], None] | None = None) -> Build:
+    sources = accelerated_sources(name)
+    options = {"USER_HEADER": sources.header} | processor_options(ensure_cmdstan(on_progress))
+    return prepare_build(sources.stan_file, sources.include_paths, None, options, on_progress)

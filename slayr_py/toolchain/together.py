@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from slayr_py.toolchain.building import Build, Options, prepare_build
+from slayr_py.toolchain.building import Build
 from slayr_py.toolchain.cache import check_owner, locked, staging
 from slayr_py.toolchain.executables import is_intact
 
@@ -47,22 +47,15 @@ stan::math::profile_map& get_stan_profile_data() {
 _BRANCH = '  if (name == "{name}") return *new {name}_of_stan(data, seed, messages);'
 
 
-def compile_together(
-    stan_files: Sequence[str | os.PathLike[str]],
-    *,
-    include_paths: Sequence[str | os.PathLike[str]] = (),
-    cpp_options: Options | None = None,
-    on_progress: Callable[[str], None] | None = None,
-) -> bool:
+def compile_together(builds: Sequence[Build], on_progress: Callable[[str], None] | None = None) -> bool:
     """Compile programs as one executable; return False without compiling if one of them is in the cache.
 
-    The arguments are those of `compile_program`, which finds the programs in the cache afterwards.
+    `compile_build` finds the programs in the cache afterwards. Only sources and headers may differ between them.
 
     Raises
     ------
     CompileError, ToolchainError
     """
-    builds = [prepare_build(file, include_paths, None, cpp_options, on_progress) for file in stan_files]
     programs = [build.program() for build in builds]
     with ExitStack() as locks:
         for key in sorted(program.key for program in programs):
@@ -89,8 +82,9 @@ def compile_executable(builds: Sequence[Build], folder: Path) -> Path:
         build.translate(folder)
     header = folder / "programs.hpp"
     flags = [flag for flag in builds[0].flags if not flag.startswith("USER_HEADER=")]
-    own = [flag.partition("=")[2] for flag in builds[0].flags if flag.startswith("USER_HEADER=")]
-    header.write_text(combined_header([build.program().name for build in builds], own), encoding="utf-8")
+    own = [flag.partition("=")[2] for build in builds for flag in build.flags if flag.startswith("USER_HEADER=")]
+    names = [build.program().name for build in builds]
+    header.write_text(combined_header(names, list(dict.fromkeys(own))), encoding="utf-8")
     source = folder / f"{_NAME}.stan"
     source.write_text(_SOURCE, encoding="utf-8")
     together = replace(builds[0], source=source, flags=(*flags, f"USER_HEADER={header}"))

@@ -120,7 +120,7 @@ def _write_script(path: Path, text: str) -> None:
 
 @pytest.fixture
 def scripted(tmp_path, monkeypatch, own_cache) -> Path:
-    """A CmdStan whose stanc copies its input and whose make counts the compilations in `log`."""
+    """A CmdStan: stanc copies its input; make writes a line to `log` for each compilation, and copies the header."""
     cmdstan = tmp_path / "scripted"
     _write_script(
         cmdstan / "bin" / "stanc",
@@ -130,6 +130,7 @@ def scripted(tmp_path, monkeypatch, own_cache) -> Path:
         "CMDSTAN_VERSION := 2.36.0\n"
         "%: %.hpp\n"
         "\t@echo compiled >> log; sleep 0.3; printf '#!/bin/sh\\n' > $@; chmod +x $@\n"
+        "\t@[ -z '$(USER_HEADER)' ] || cp '$(USER_HEADER)' header.hpp\n"
     )
     monkeypatch.setenv("CMDSTAN", str(cmdstan))
     return cmdstan

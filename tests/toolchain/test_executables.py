@@ -15,7 +15,7 @@ from testing_processes import ends, started
 
 from slayr_py.errors import CompileError
 from slayr_py.inference.sampling.programs import compiled
-from slayr_py.toolchain import Build, compile_program, compile_together, ensure_cmdstan
+from slayr_py.toolchain import Build, compile_program, compile_together, ensure_cmdstan, prepare_build
 
 ROOT = Path(__file__).parents[2]
 
@@ -157,15 +157,22 @@ def test_programs_that_are_compiled_together_are_one_executable_with_a_name_each
     other = source.with_name("q.stan")
     other.write_text("generated quantities { real x = 1; }\n")
     messages = []
-    assert compile_together([source, other], on_progress=messages.append)
-    programs = [compile_program(source), compile_program(other)]
+    headers = [source.with_name(name) for name in ("p.hpp", "q.hpp")]
+    for header in headers:
+        header.write_text(f"// {header.name}\n")
+    own = [{"USER_HEADER": header} for header in headers]
+    builds = [prepare_build(source, (), None, own[0], None), prepare_build(other, (), None, own[1], None)]
+    assert compile_together(builds, on_progress=messages.append)
+    code = (scripted / "header.hpp").read_text()
+    assert all(code.count(f'#include "{header}"') == 1 for header in headers)
+    programs = [compile_program(source, cpp_options=own[0]), compile_program(other, cpp_options=own[1])]
     assert compilations() == 1 and "compiling 2 programs (a few minutes, once)" in messages
     assert [program.exe.name for program in programs] == ["p", "q"] and all(program.together for program in programs)
     assert programs[0].exe.samefile(programs[1].exe) and programs[0].key != programs[1].key
     # A program in the cache is not replaced.
     third = source.with_name("r.stan")
     third.write_text("generated quantities { real x = 2; }\n")
-    assert not compile_together([source, third])
+    assert not compile_together([builds[0], prepare_build(third, (), None, None, None)])
     assert not compile_program(third).together and compilations() == 2
 
 

@@ -79,7 +79,7 @@ def test_recipe_of_cmdstan(program, checkout):
 
     commands = run(accelerated, program, checkout)
     assert re.search(r"^sh frontend/build.sh program .*/stan/matern_gp$", commands, re.MULTILINE)
-    assert "/accelerated/slayr.hpp" in re.search(r"USER_HEADER=(\S+)", accelerated)[1]
+    assert "/accelerated/matern.hpp" in re.search(r"USER_HEADER=(\S+)", accelerated)[1]
     assert not DEFINITION.search(translation(commands, program, checkout))
 
 

@@ -19,11 +19,11 @@ from slayr_py.errors import CompileError, DataError
 from slayr_py.inference.sampling.own_sources import OwnSources, own_sources
 from slayr_py.toolchain import (
     CompiledProgram,
-    accelerated_options,
     accelerated_sources,
     check_toolchain,
+    compile_accelerated,
+    compile_accelerated_together,
     compile_program,
-    compile_together,
     ensure_cmdstan,
     has_prebuilt,
     is_trusted,
@@ -103,7 +103,7 @@ def _compiled(name: str, progress: Callable[[str], None] | None, likelihood: Lik
         if ready is not None:
             return ready
         try:
-            return compile_program(sources.stan_file, **accelerated_options(sources), on_progress=progress)
+            return compile_accelerated(name, progress)
         except CompileError as error:
             if likelihood:
                 raise
@@ -186,9 +186,8 @@ def _compile_all_together() -> bool:
     """Compile all programs as one executable; return whether that was possible and necessary."""
     if selected_likelihood() == "readable" or all_prebuilt():
         return False
-    sources = [accelerated_sources(name) for name in program_names()]
     try:
-        return compile_together([source.stan_file for source in sources], **accelerated_options(sources[0]))
+        return compile_accelerated_together(program_names())
     except CompileError:  # `compiled` falls back to the readable likelihood of each program that does not compile
         return False
 

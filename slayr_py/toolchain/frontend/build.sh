@@ -45,7 +45,7 @@ atomically() {
 compile_frontend() {
   [ -f $frontend ] || atomically $frontend "$compile -O1 -c frontend/all.cpp"
   for tool in stansummary diagnose; do
-    [ -f bin/$tool ] || atomically bin/$tool "$CXX -std=c++17 -O2 -w frontend/$tool.cpp frontend/chains.cpp frontend/stan_csv.cpp"
+    [ -f bin/$tool ] || atomically bin/$tool "$CXX -std=c++17 -O1 -w frontend/$tool.cpp frontend/chains.cpp frontend/stan_csv.cpp"
   done
 }
 

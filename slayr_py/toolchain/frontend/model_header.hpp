@@ -3,7 +3,7 @@
 // class compiles each density sixteen times and the generated quantities twice: for every combination of double or var,
 // with or without constants, with or without the Jacobian, and Eigen or standard vectors. The services of this Stan
 // version, which is all that the front end calls, use gradients without constants and values with constants, so this
-// class compiles four densities and converts standard vectors.
+// class compiles four densities and converts standard vectors. If no parameter has constraints, two are enough.
 #define STAN_MODEL_MODEL_BASE_CRTP_HPP
 
 #include "tbb.hpp"
@@ -27,6 +27,12 @@ class model_base_crtp : public model_base {
   using Integers = std::vector<int>;
   using Messages = std::ostream*;
 
+#ifdef SLAYR_NO_JACOBIAN
+  static constexpr bool JACOBIAN = false;
+#else
+  static constexpr bool JACOBIAN = true;
+#endif
+
   const M& self() const { return *static_cast<const M*>(this); }
 
   template <typename T>
@@ -45,13 +51,13 @@ class model_base_crtp : public model_base {
     return self().template log_prob<false, false>(theta, out);
   }
   double log_prob_jacobian(Vector<double>& theta, Messages out) const override {
-    return self().template log_prob<false, true>(theta, out);
+    return self().template log_prob<false, JACOBIAN>(theta, out);
   }
   math::var log_prob_propto(Vector<math::var>& theta, Messages out) const override {
     return self().template log_prob<true, false>(theta, out);
   }
   math::var log_prob_propto_jacobian(Vector<math::var>& theta, Messages out) const override {
-    return self().template log_prob<true, true>(theta, out);
+    return self().template log_prob<true, JACOBIAN>(theta, out);
   }
 
   double log_prob(Reals& theta, Integers&, Messages out) const override {

@@ -23,7 +23,7 @@ def test_sources_are_hashed_with_what_they_include(rounds):
     )
     code = stan_code(folder / "matern_gp.stan", (folder / "accelerated", folder))
     assert program["source_sha256"] == hashlib.sha256(code.encode()).hexdigest()
-    header = cpp_code(folder / "accelerated" / "slayr.hpp")
+    header = cpp_code(folder / "accelerated" / "matern.hpp")
     assert program["header_sha256"] == hashlib.sha256(header.encode()).hexdigest()
     other = environment.environment(readable("matern_gp"))["program"]
     assert other["header_sha256"] is None and other["source_sha256"] != program["source_sha256"]
