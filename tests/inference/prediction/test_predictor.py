@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
 
+import slayr_py as sl
+from slayr_py.inference.model import NOISE_FLOOR
 from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.prediction import blocks
 from slayr_py.inference.prediction.blocks import sample_all
@@ -29,6 +32,31 @@ def test_stan_and_numpy_predict_the_same(fixture, request):
         a = getattr(here, name)
         b = getattr(there, name)
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8 * posterior.y_sd)
+
+
+def test_prediction_is_the_mixture_of_its_draws(mixed_posterior):
+    prediction = mixed_posterior.predict(mixed_posterior.encoder.sobol(5, 8))
+    assert prediction.draw_mean.shape == prediction.draw_sd.shape == (200, 5)
+    np.testing.assert_allclose(prediction.mean, prediction.draw_mean.mean(axis=0))
+    second_moment = np.mean(prediction.draw_sd**2 + prediction.draw_mean**2, axis=0)
+    np.testing.assert_allclose(prediction.sd**2, second_moment - prediction.mean**2, rtol=1e-9)
+
+
+def test_prediction_against_the_formulas_with_an_inverse(mixed_posterior):
+    posterior = mixed_posterior
+    new = posterior.encoder.encode(posterior.encoder.sobol(4, 5))
+    prediction = posterior.predict(new)
+    y = posterior.idata["observed_data"]["y"].values
+    for i in (0, 57, 199):
+        theta = {name: value[i] for name, value in posterior.draws.items()}
+        noise = theta["sigma_n"] ** 2 + NOISE_FLOOR**2
+        inverse = np.linalg.inv(posterior.kernel.gram(posterior.train, posterior.train, theta) + noise * np.eye(len(y)))
+        cross = posterior.kernel.gram(posterior.train, new, theta)
+        mean = theta["mu"] + cross.T @ inverse @ (y - theta["mu"])
+        own = np.diag(posterior.kernel.gram(new, new, theta))
+        variance = own - np.einsum("ij,ik,kj->j", cross, inverse, cross)
+        np.testing.assert_allclose(prediction.draw_mean[i], posterior.y_mean + posterior.y_sd * mean, rtol=1e-7)
+        np.testing.assert_allclose(prediction.draw_sd[i], posterior.y_sd * np.sqrt(variance), rtol=1e-5)
 
 
 @pytest.mark.stan
@@ -59,6 +87,15 @@ def drawn():
     draws = {"mu": rng.normal(size=4), "sigma_f": rng.lognormal(size=4), "sigma_n": np.array([1e-9, 1e-4, 0.1, 0.5])}
     draws["lengthscale"] = 0.5 * rng.lognormal(size=(4, 2))
     return Matern(), train, rng.normal(size=6), draws, new
+
+
+def test_a_table_may_have_other_columns_in_another_order(mixed_posterior):
+    configs = mixed_posterior.encoder.sobol(3, 8)
+    table = pd.DataFrame([dict(config) for config in configs])
+    table = table[table.columns[::-1]].assign(accuracy=0.5)
+    np.testing.assert_array_equal(mixed_posterior.predict(table).mean, mixed_posterior.predict(configs).mean)
+    with pytest.raises(sl.SpaceError, match="the table has no column for parameter 'layers'; did you mean 'layer'"):
+        mixed_posterior.predict(table.rename(columns={"layers": "layer"}))
 
 
 def predictor_of(drawn):
@@ -130,6 +167,20 @@ def test_pending_points_extend_the_factor_exactly(fixture, request):
     np.testing.assert_allclose(quick.factor, whole.factor, atol=1e-9)
     for a, b in zip(quick.moments_with_gradient(elsewhere), whole.moments_with_gradient(elsewhere), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8)
+
+
+def test_pending_points_shrink_the_variance_and_keep_the_mean(branin_posterior):
+    predictor = branin_posterior.predictor(5)
+    encoder = branin_posterior.encoder
+    pending = encoder.encode(encoder.sobol(2, 50))
+    elsewhere = encoder.encode(encoder.sobol(6, 51))
+    conditioned = predictor.with_pending(pending)
+    before = predictor.moments(elsewhere)
+    after = conditioned.moments(elsewhere)
+    np.testing.assert_allclose(after[0], before[0], rtol=1e-6, atol=1e-6)
+    assert np.all(after[1] <= before[1] + 1e-9)
+    noise = predictor.draws["sigma_n"][:, None] ** 2 + NOISE_FLOOR**2
+    assert np.all(conditioned.moments(pending)[1] < noise + 1e-9)
 
 
 def test_nearly_singular_covariances_are_still_factored(branin_posterior):

@@ -150,6 +150,14 @@ def test_modulation_principle_in_the_neural_kernel(levels):
         assert np.diff(k, axis=0).max() < 1e-15
 
 
+def test_diffusion_violates_the_principle():
+    encoder, origins, rungs = ladder(5)
+    theta = {"lengthscale": [0.5], "alpha": [1.0], "beta": [1.0]}
+    k = np.array([FrequencyModulated("diffusion").gram(origins, rung, theta) for rung in rungs])
+    # The correlation of two different levels increases with the distance of the real parameter.
+    assert k[:, 0, 1].max() > k[0, 0, 1] + 1e-3
+
+
 def test_a_hierarchical_modulator_by_hand():
     encoder = Encoder(conditional_space())
     modulator = Hierarchical("matern")
@@ -174,6 +182,12 @@ def test_a_hierarchical_modulator_by_hand():
     np.testing.assert_allclose(
         kernel.gram(points, points, theta), theta["sigma_f"] ** 2 * wanted, rtol=1e-9, atol=1e-15
     )
+
+
+def test_inactive_category_is_an_extra_vertex():
+    space = conditional_space()
+    encoder = Encoder(space)
+    assert [len(s.group_of) for s in encoder.spectra.values()] == [3]
 
 
 @pytest.mark.parametrize("modulator", ["laplacian", "power", "neural", "diffusion"])
