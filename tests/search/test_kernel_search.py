@@ -175,6 +175,8 @@ def test_a_saved_search_is_the_same_and_goes_on(found, tmp_path):
     pd.testing.assert_frame_equal(loaded.table, found.table)
     assert repr(loaded) == repr(found)
     assert len(loaded.resume(budget=14, progress=False).table) == 14
+    moved = quick(jobs=2, seed=4).on(SQUARE)
+    assert moved.encoder.names == ("x", "z") and moved.jobs == 2 and moved.asdict() == quick(seed=4).asdict()
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(StorageError, match=r"bad\.json is not a saved kernel search"):
         load(tmp_path / "bad.json")

@@ -48,6 +48,8 @@ def test_features_are_the_columns_of_q():
     np.testing.assert_allclose(np.abs(features[:, :50]), np.abs(q[:, :50]), atol=1e-10)
     np.testing.assert_allclose(features.T @ features, np.diag(factorization.eigenvalues_), atol=1e-11 * values[-1])
     np.testing.assert_allclose(features, factorization.transform(X), atol=1e-7)
+    table = svm.KernelFactorization(rank=2).set_output(transform="pandas").fit_transform(X)
+    assert list(table.columns) == ["kernelfactorization0", "kernelfactorization1"]
 
 
 def test_inner_products_of_new_points_are_the_nystroem_extension():

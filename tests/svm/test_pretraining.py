@@ -211,14 +211,6 @@ def test_values_slightly_outside_the_space_are_clipped_on_request():
     assert np.array_equal(moved.alpha, clipped.alpha)
 
 
-def test_integers_outside_the_space_are_moved_to_fractional_bounds():
-    space = ConfigurationSpace({"x": (-0.5, 2.5)})
-    y = [1.0, 2.0, 0.0, 3.0, 1.0]
-    given = svm.pretrain(space, [{"x": x} for x in (-1, 0, 1, 2, 3)], y, clip=True, **FIXED)
-    wanted = svm.pretrain(space, [{"x": x} for x in (-0.5, 0, 1, 2, 2.5)], y, **FIXED)
-    assert np.array_equal(given.alpha, wanted.alpha)
-
-
 def test_seed_chooses_the_points_of_the_median_only():
     configs, y = related()
     one, other = (svm.pretrain(plane(), configs, y, seed=seed, **FIXED) for seed in (1, 2))

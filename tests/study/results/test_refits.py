@@ -180,7 +180,7 @@ def test_a_different_posterior_warns(study, monkeypatch):
         posterior_of(study, 6)
 
 
-def test_the_models_of_feasibility_behind_a_suggestion(space):
+def test_the_models_of_feasibility_behind_a_suggestion_are_repeated_and_drawn(space, tmp_path):
     def fragile(config):
         if config["x"] > 0.7:
             raise ValueError("too much")
@@ -194,6 +194,9 @@ def test_the_models_of_feasibility_behind_a_suggestion(space):
     for name, posterior in found.items():
         assert posterior.record["draws_sha256"] == study.trials[7].user_attrs[f"{FIT_KEY}:{name}"]["draws_sha256"]
     assert feasibility_of(study, 0) == {}
+    page = sl.study.Result(study, space).report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert 'class="notice error"' not in page and "success of the evaluation" in page and "CmdStan" in page
+    assert "<svg" in page[page.index('<section id="feasibility"') :].partition("</section>")[0]
     study.set_user_attr(STUDY_KEY, {})
     with pytest.raises(StorageError, match="not a readable run record"):
         feasibility_of(study, 7)

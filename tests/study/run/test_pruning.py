@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -386,6 +388,11 @@ def test_the_second_parameter_of_an_objective_is_the_trial_if_it_has_no_default(
     )
     assert not takes_trial(lambda config: 0) and not takes_trial(lambda config, folds=5: 0)
     assert not takes_trial(lambda config, *rest, **options: 0) and not takes_trial(abs)
+
+
+def test_copies_of_a_pruner_are_equal_and_have_their_own_memory():
+    pruner = sl.Prune(0.1)
+    assert copy.deepcopy(pruner) == pruner and re.fullmatch(r"Prune\(probability=0.1, .*\)", repr(pruner))
 
 
 def test_a_damaged_record_is_named():

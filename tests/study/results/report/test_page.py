@@ -49,7 +49,7 @@ def check_structure(page: str) -> None:
 
 
 def test_an_empty_study_has_a_page_that_says_what_is_missing(plane):
-    page = render(Reading(create_study(plane, study_name="empty", seed=1)))
+    page = render(Reading(create_study(plane, study_name="empty", seed=1, prior={"x": sl.Normal(1.0, 2.0)})))
     check_structure(page)
     assert errors(page) == []
     text = words(page)
@@ -58,6 +58,7 @@ def test_an_empty_study_has_a_page_that_says_what_is_missing(plane):
         "No trial has a finite value",
         "there is no best configuration",
         "nothing to replay",
+        "prior of the optimum x: Normal(mu=1., sigma=2.)",
     ):
         assert missing in text
     assert words(part(page, "slices")).endswith("No model has been fitted yet: no trial was suggested by one.")
