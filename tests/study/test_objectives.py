@@ -138,6 +138,16 @@ def test_another_number_of_values_fails_the_trial(answer):
         run(lambda config: answer, 3)
 
 
+def test_constraints_follow_the_values():
+    def objective(config):
+        return compromise(config), {"heat": config["x"]}
+
+    result = run(objective, 8, constraints=["heat <= 0.5"])
+    assert (result.front["params_x"] <= 0.5).all()
+    record = suggestion_record(result.study.trials[7])
+    assert 0 < record["feasible"] <= 1 and list(record["conditions"]) == ["constraint heat"]
+
+
 def test_without_a_feasible_trial_only_the_probability_is_maximised():
     result = run(lambda config: (compromise(config), {"heat": 1.2 - config["x"]}), 7)
     record = suggestion_record(result.study.trials[6])
@@ -252,7 +262,7 @@ def test_past_experiments_have_a_value_of_each_objective(form):
 
 
 @pytest.mark.parametrize("space", [SPACE, None], ids=["declared", "inferred"])
-def test_optuna_runs_it(space):
+def test_optuna_runs_it_and_draws_it(space):
     def objective(trial):
         return compromise({name: trial.suggest_float(name, 0, 1) for name in ("x", "z")})
 
@@ -260,6 +270,10 @@ def test_optuna_runs_it(space):
     study = optuna.create_study(directions=BOTH, sampler=sampler)
     study.optimize(objective, n_trials=7)
     assert [suggestion_record(trial).get("phase") for trial in study.trials[4:]] == ["model"] * 3
+    plots = optuna.visualization.matplotlib
+    with pytest.warns(optuna.exceptions.ExperimentalWarning):
+        assert plots.plot_pareto_front(study) is not None
+        assert plots.plot_hypervolume_history(study, [0.5, 0.5]) is not None
     five = optuna.create_study(directions=["minimize"] * 5, sampler=sampler)
     with pytest.raises(sl.DataError, match="5 objectives, more than the 4"):
         five.ask().suggest_float("x", 0, 1)
