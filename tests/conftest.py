@@ -7,6 +7,7 @@ import functools
 import os
 import sqlite3
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,30 @@ threadpool_limits(1)  # a plugin of pytest may have imported NumPy already
 CACHE = os.environ.get("SLAYR_CACHE_DIR")
 NO_CACHE = "/dev/null/this test needs the marker stan"
 FITS = {"branin_posterior", "mixed_posterior", "program", "quick", "threaded"}
+
+
+class RepeatableEntropy(np.random.SeedSequence):
+    """Entropy by the file of the test, so that a test without a seed has the same numbers in every run."""
+
+    file = ""
+    drawn = 0
+
+    def __init__(self, entropy: Any = None, **options: Any) -> None:
+        if entropy is None:
+            type(self).drawn += 1
+            entropy = [zlib.crc32(self.file.encode()), self.drawn]
+        super().__init__(entropy, **options)
+
+
+class RepeatableState(np.random.RandomState):
+    """The generator of Optuna's samplers, seeded alike."""
+
+    def __init__(self, seed: Any = None) -> None:
+        super().__init__(RepeatableEntropy().generate_state(1)[0] if seed is None else seed)
+
+
+np.random.SeedSequence = RepeatableEntropy
+np.random.RandomState = RepeatableState
 
 
 @sqlalchemy.event.listens_for(sqlalchemy.Engine, "connect")
@@ -71,6 +96,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Compile the programs before the first test marked ``stan``; give other tests a cache that cannot be created."""
+    RepeatableEntropy.file = item.nodeid.partition("::")[0]
+    RepeatableEntropy.drawn = 0
     if item.get_closest_marker("stan") is None:
         os.environ["SLAYR_CACHE_DIR"] = NO_CACHE
         return

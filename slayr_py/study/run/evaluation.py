@@ -70,9 +70,10 @@ class _Unsaved(NamedTuple):
         constraints = self.evaluation.constraints
         limits = f" with the constraints {constraints}" if constraints else ""
         value = values[0] if len(values) == 1 else list(values)
+        # Finished already if the storage failed after the value had arrived.
         return (
             f"the value {value!r}{limits} of trial {number} at {dict(self.trial.params)}: store it with Optuna's "
-            f"study.tell({number}, {value!r})"
+            f"study.tell({number}, {value!r}, skip_if_finished=True)"
         )
 
 

@@ -59,7 +59,8 @@ def evaluate(study, n, sign=1.0):
 
 
 def plain(pruner=None, **options):
-    return optuna.create_study(pruner=pruner or sl.Prune(), study_name="plain", **options)
+    sampler = optuna.samplers.RandomSampler(seed=1)
+    return optuna.create_study(pruner=pruner or sl.Prune(), sampler=sampler, study_name="plain", **options)
 
 
 def decisions(study):
