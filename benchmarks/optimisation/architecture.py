@@ -54,9 +54,13 @@ def table(trials: pd.DataFrame, samplers: Sequence[str]) -> str:
             runs = best[best.index.isin([problem], level="problem") & best.index.isin([sampler], level="sampler")]
             if len(runs):
                 label = sampler if problem == "paper" else f"{sampler}, {problem} graphs"
-                cells = [f"{mean_cell(runs[b].dropna())}, {runs[b].count()} runs" for b in BUDGETS]
+                cells = [_cell(runs[b].dropna()) for b in BUDGETS]
                 lines.append([label, *cells, f"{seconds.get((problem, sampler), np.nan):.2f}"])
     return markdown(["sampler", *(f"at {b}" for b in BUDGETS), "seconds per suggestion"], lines)
+
+
+def _cell(values: pd.Series) -> str:
+    return f"{mean_cell(values)}, {len(values)} runs" if len(values) else "not run"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

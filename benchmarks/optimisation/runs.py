@@ -109,7 +109,7 @@ def run_all(
             runs.append((problem, seed, earlier))
     folder.mkdir(parents=True, exist_ok=True)
     trials.to_csv(path, index=False)
-    write_versions(path, (*kind.packages, "xgboost", "xgboost-cpu", "coco-experiment"))
+    write_versions(path, (*kind.packages, "torch", "xgboost", "xgboost-cpu", "coco-experiment"))
     if skipped:
         print(f"{sampler} has no conditional parameters: {', '.join(skipped)} skipped")
     print(f"{len(runs)} runs of {sampler} to do; trials are written to {path}", flush=True)

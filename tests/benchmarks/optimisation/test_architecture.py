@@ -137,9 +137,9 @@ def test_the_table_has_the_means_of_f(tmp_path, capsys):
     architecture.main(["--report", "--output", str(tmp_path)])
     lines = capsys.readouterr().out.splitlines()
     assert lines[2:] == [
-        "| slayr | 0.07 ± 0.01, 2 runs | , 0 runs | , 0 runs | 2.00 |",
-        "| evolution | 0.07 ± 0.01, 2 runs | , 0 runs | , 0 runs | 2.00 |",
-        "| slayr, complete graphs | 0.07 ± 0.01, 2 runs | , 0 runs | , 0 runs | 2.00 |",
+        "| slayr | 0.07 ± 0.01, 2 runs | not run | not run | 2.00 |",
+        "| evolution | 0.07 ± 0.01, 2 runs | not run | not run | 2.00 |",
+        "| slayr, complete graphs | 0.07 ± 0.01, 2 runs | not run | not run | 2.00 |",
     ]
 
 
