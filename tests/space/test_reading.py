@@ -60,7 +60,7 @@ POLY = {"kernel": "poly", "C": 1.0, "degree": 3, "gamma": 0.1, "coef0": 0.5}
         (mixed_space, MIXED | {"dataset": "digits"}, "'dataset' is the constant 'iris', not 'digits'"),
         (mixed_space, MIXED | {"sise": 1}, "no parameter 'sise' (= 1); did you mean 'size'"),
         (mixed_space, POLY, "no parameter 'kernel'"),
-        (conditional_space, {"kernel": "rbf", "C": 1.0}, "'gamma' has no value although it is active: gam kernel in"),
+        (conditional_space, {"kernel": "rbf", "C": 1.0}, "'gamma' has no value although it is active: gamma | kernel"),
         (conditional_space, POLY | {"degree": 4}, "'coef0' has a value although it is inactive: coef0 | degree == 3"),
         (conditional_space, POLY | {"marker": 7}, "'marker' has a value although it is inactive: marker | kernel"),
         (conditional_space, {"kernel": "poly", "C": 1, "degree": 5, "gamma": 1}, "(kernel == 'poly' && degree == 5)"),

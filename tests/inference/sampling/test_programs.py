@@ -12,12 +12,11 @@ pytestmark = pytest.mark.stan
 
 
 def test_fall_back_to_the_readable_likelihood_if_the_header_does_not_compile(monkeypatch):
-    def refuse(source, **options):
-        if options.get("cpp_options"):
-            raise sl.CompileError("no such instruction")
-        return "readable"
+    def refuse(name, progress):
+        raise sl.CompileError("no such instruction")
 
-    monkeypatch.setattr(programs, "compile_program", refuse)
+    monkeypatch.setattr(programs, "compile_accelerated", refuse)
+    monkeypatch.setattr(programs, "compile_program", lambda source, **options: "readable")
     monkeypatch.setattr(programs, "_found", {})
     monkeypatch.setattr(programs, "is_trusted", lambda program: False)
     monkeypatch.setattr(programs, "_refused", {})
