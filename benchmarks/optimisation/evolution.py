@@ -5,17 +5,15 @@ Oh et al. (2021, supplement 4.2) extend it to mixed spaces: population, sample a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from benchmarks.common.problems import Problem
-from slayr_py.space import Encoder
+from benchmarks.optimisation.told import Told
 from slayr_py.study.storage.distributions import to_params
 
 
-class Evolution:
+class Evolution(Told):
     """Mutate the best of a sample from the latest evaluations; the oldest member of the population dies.
 
     The first `POPULATION` evaluations are the initial design and random configurations. A mutation changes one number
@@ -29,25 +27,11 @@ class Evolution:
     """Standard deviation, in ranges of the parameter on its scale."""
 
     packages = ()
-    own_design = False
-    resumes = True
-    conditional = False
-    rhat = None
-
-    def __init__(self, problem: Problem, seed: int) -> None:
-        self.encoder = Encoder(problem.space)
-        self.seed = seed
-        self.rows: list[np.ndarray] = []
-        self.values: list[float] = []
-
-    def tell(self, params: Mapping[str, Any], value: float) -> None:
-        self.rows.append(self.encoder.encode([params]).unit_values[0])
-        self.values.append(value)
 
     def ask(self) -> dict[str, Any]:
         rng = np.random.default_rng([self.seed, len(self.values)])
+        is_random = len(self.values) < self.POPULATION
         while True:
-            is_random = len(self.values) < self.POPULATION
             genotype = self.encoder.uniform(1, rng) if is_random else self._child(rng)[None]
             encoded, allowed = self.encoder.resolve(genotype)
             if allowed[0]:

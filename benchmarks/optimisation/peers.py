@@ -22,6 +22,7 @@ from benchmarks.common.problems import Problem
 from benchmarks.common.studies import KERNELS
 from benchmarks.optimisation.evolution import Evolution
 from benchmarks.optimisation.inside_peers import BayBE, RandomInside, linear_constraints
+from benchmarks.optimisation.told import Told
 from slayr_py.space import Encoder
 from slayr_py.study import StanGPSampler, space_to_distributions
 from slayr_py.study.model.options import SamplerOptions
@@ -109,7 +110,7 @@ class Slayr(Optuna):
     resumes = True
 
 
-class BoTorch:
+class BoTorch(Told):
     """A GP with BoTorch's default prior and the expected improvement, on the unit cube.
 
     Floats are continuous on their scale, integers and ordinals discrete; categoricals have the kernel of
@@ -118,26 +119,15 @@ class BoTorch:
     """
 
     packages = ("botorch", "gpytorch", "torch")
-    own_design = False
-    resumes = True
-    conditional = False
-    rhat = None
 
     def __init__(self, problem: Problem, seed: int) -> None:
-        self.encoder = Encoder(problem.space)
-        self.seed = seed
+        super().__init__(problem, seed)
         self.noisy = problem.noise > 0
-        self.rows: list[np.ndarray] = []
-        self.values: list[float] = []
         self.cat_dims = {i: list(range(len(d.levels))) for i, d in enumerate(self.encoder.dimensions) if _nominal(d)}
         self.discrete_dims = {i: _grid(d) for i, d in enumerate(self.encoder.dimensions) if _discrete(d)}
         # Ordinals have indices as unit values; only those of categoricals enter the model unscaled.
         self.scale = np.array([max(len(d.levels) - 1, 1) if not _nominal(d) else 1 for d in self.encoder.dimensions])
         self.within = linear_constraints(problem)
-
-    def tell(self, params: Mapping[str, Any], value: float) -> None:
-        self.rows.append(self.encoder.encode([params]).unit_values[0] / self.scale)
-        self.values.append(value)
 
     def ask(self) -> dict[str, Any]:
         import torch
@@ -146,7 +136,7 @@ class BoTorch:
         from gpytorch.mlls import ExactMarginalLogLikelihood
 
         torch.manual_seed(int(np.random.SeedSequence([self.seed, len(self.values)]).generate_state(1)[0]))
-        X = torch.tensor(np.array(self.rows), dtype=torch.double)
+        X = torch.tensor(np.array(self.rows) / self.scale, dtype=torch.double)
         Y = -torch.tensor(self.values, dtype=torch.double)[:, None]
         model = MixedSingleTaskGP(X, Y, cat_dims=list(self.cat_dims)) if self.cat_dims else SingleTaskGP(X, Y)
         fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))

@@ -235,7 +235,7 @@ def _parse(record: Mapping[str, Any]) -> _RecordedRun:
     stan_seed(arguments["seed"])
     start = None if record["start"] is None else WarmStart.fromdict(record["start"])
     if start is not None:
-        model.check_start(start, options.chains if METHODS[options.method].has_chains else None)
+        model.check_start(start, METHODS[options.method].chains_of_start(options))
     if record["summary"].keys() != entries(model).keys():
         raise ValueError(f"its summary has {', '.join(record['summary'])}, its model has {', '.join(entries(model))}")
     compare(record["summary"], record["summary"])
