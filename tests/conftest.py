@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import shutil
 import sqlite3
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,19 @@ if sys.dont_write_bytecode:
     sys.pycache_prefix = str(Path(__file__).resolve().parents[1] / "build" / "bytecode")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+
+if (
+    "PYTEST_XDIST_WORKER" not in os.environ
+    and os.access("/dev/shm", os.W_OK)
+    and not os.statvfs("/dev/shm").f_flag & os.ST_NOEXEC
+    and shutil.disk_usage("/dev/shm").free > 4e9
+):
+    # Thousands of small files take a minute on a disk. Some tests run as another user.
+    os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="slayr-tests-", dir="/dev/shm")
+    os.chmod(os.environ["TMPDIR"], 0o755)
+    tempfile.tempdir = None
+    # After the temporary folder of multiprocessing, which has priority -100.
+    Finalize(None, shutil.rmtree, (os.environ["TMPDIR"], True), exitpriority=-200)
 
 import numpy as np
 import pytest
@@ -78,6 +94,11 @@ def _copy_tables_to_new_files(dialect: Any, _: object, arguments: list[Any], opt
     is_file = dialect.name == "sqlite" and arguments[0] != ":memory:" and not options.get("uri")
     if is_file and not os.path.exists(arguments[0]):
         copy_tables(Path(arguments[0]))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Start one worker more than there are processors: some tests wait for other processes most of their time."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,9 @@ def imported(path: Path) -> set[str]:
     return {name for name in found if name in MODULES}
 
 
-IMPORTS = {name: imported(path) - {name} for name, path in MODULES.items()}
+@functools.cache
+def imports() -> dict[str, set[str]]:
+    return {name: imported(path) - {name} for name, path in MODULES.items()}
 
 
 def level(name: str, order: list[list[str]], package: str) -> int | None:
@@ -92,13 +95,13 @@ def test_imports_run_in_one_direction(package, order):
         if name.startswith(f"{package}.") and not name.startswith("slayr_py.svm")
     }
     assert [name for name, place in levels.items() if place is None] == []
-    upward = [(name, other) for name in levels for other in IMPORTS[name] if levels.get(other, 0) > levels[name]]
+    upward = [(name, other) for name in levels for other in imports()[name] if levels.get(other, 0) > levels[name]]
     assert not upward
 
 
 def test_support_vector_machines_use_kernels_and_spaces_only():
     allowed = {"svm", "kernels", "space", "errors", "arguments"}
-    used = {(name, other) for name in MODULES if name.startswith("slayr_py.svm") for other in IMPORTS[name]}
+    used = {(name, other) for name in MODULES if name.startswith("slayr_py.svm") for other in imports()[name]}
     assert not {pair for pair in used if pair[1].split(".")[1] not in allowed}
 
 
@@ -147,7 +150,7 @@ def test_no_circles():
         found: set[str] = set()
         left = [start]
         while left:
-            for name in IMPORTS[left.pop()] - found:
+            for name in imports()[left.pop()] - found:
                 found.add(name)
                 left.append(name)
         return found

@@ -70,10 +70,12 @@ class CompiledProgram:
         """Return the program as a model of cmdstanpy, which then needs neither the source nor a compilation."""
         import cmdstanpy
 
+        from slayr_py.toolchain.model import ExecutableModel
+
         # summary() and diagnose() of its fits use the CmdStan that cmdstanpy is set to when they are called.
         if self.cmdstan.origin != "wheel":
             cmdstanpy.set_cmdstan_path(str(self.cmdstan.path))
-        return cmdstanpy.CmdStanModel(exe_file=str(self.exe))
+        return ExecutableModel(exe_file=str(self.exe))
 
 
 def is_trusted(program: CompiledProgram) -> bool:

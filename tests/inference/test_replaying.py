@@ -142,7 +142,7 @@ def test_a_mode_elsewhere_does_not_agree(fits):
     assert again.identical and not again.agrees and again.worst == pytest.approx(1 / 11)
 
 
-def test_without_the_accelerated_likelihood_the_readable_one_is_used(cold, monkeypatch):
+def test_without_the_accelerated_likelihood_the_readable_one_is_used(fits, monkeypatch):
     module = sys.modules["slayr_py.inference.replaying"]
 
     def refused(name, progress=None, likelihood=None):
@@ -151,13 +151,14 @@ def test_without_the_accelerated_likelihood_the_readable_one_is_used(cold, monke
         return readable(name)
 
     monkeypatch.setattr(module, "compiled", refused)
-    again = replay(*cold)
+    fit = fits["matern_gp", "laplace"]
+    again = replay(*fit)
     assert not again.identical and again.agrees, (again.worst, again.worst_of)
     assert "program.likelihood: was accelerated, is readable" in again.differences
-    record = cold[0] | {"program": cold[0]["program"] | {"likelihood": "readable"}}
+    record = fit[0] | {"program": fit[0]["program"] | {"likelihood": "readable"}}
     monkeypatch.setattr(module, "compiled", lambda *_: (_ for _ in ()).throw(CompileError("nor that one")))
     with pytest.raises(CompileError, match="nor that one"):
-        replay(record, cold[1])
+        replay(record, fit[1])
 
 
 def test_a_fresh_process_replays_a_saved_folder_bit_for_bit(mixed_posterior, tmp_path):

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
-from testing_fits import QUICK
 
 import slayr_py as sl
 from slayr_py.errors import DataError
@@ -25,7 +24,7 @@ def found() -> SearchResult:
 
 @pytest.mark.stan
 def test_the_best_kernel_is_fitted_and_replayed(found, tmp_path):
-    posterior = sl.GaussianProcess(LINE, kernel=found.best).fit(found.train, found.y, **QUICK)
+    posterior = sl.GaussianProcess(LINE, kernel=found.best).fit(found.train, found.y, method="laplace")
     assert posterior.kernel.expression == found.best.expression
     posterior.save(tmp_path)
     assert replay(tmp_path).identical
