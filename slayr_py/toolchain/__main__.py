@@ -1,7 +1,7 @@
 """Compile programs of this package: ``python -m slayr_py.toolchain fm_gp``, or all of them without a name.
 
-It needs httpstan, filelock and platformdirs only, so that ``make example`` and ``make check`` compile while pip
-installs the other requirements. Everything else uses ``slayr toolchain build``.
+It needs httpstan, filelock and platformdirs only, so that ``make example`` and ``make check`` compile while the
+other requirements are installed. Everything else uses ``slayr toolchain build``.
 """
 
 from __future__ import annotations

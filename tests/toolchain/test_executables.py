@@ -207,7 +207,7 @@ def test_the_compiler_ends_with_a_killed_process(scripted, source, tmp_path, wri
 
 
 def test_a_program_of_the_package_compiles_before_its_requirements_are_installed(scripted, own_cache, tmp_path):
-    """As ``make example`` does while pip installs them: with the packages of the toolchain only."""
+    """As ``make example`` does while the others are installed: with the packages of the toolchain only."""
     packages = tmp_path / "packages"
     packages.mkdir()
     for name in ("filelock", "platformdirs"):
