@@ -117,14 +117,13 @@ class DeclaredSpace(SpaceModel):
         SpaceError
             If the parameter is not declared, was declared with another range, or is inactive in this trial.
         """
-        seed = self.bind(study)
         stored = stored_trial(study, trial)
         suggested = suggestion_record(stored).get("config", {})
         given = {**suggested, **(stored.system_attrs.get("fixed_params") or {}), **stored.params}
         check_request(self.space, trial.number, name, distribution, given)
         if name in suggested:
             return suggested[name]
-        return draw_independent(study, trial, name, distribution, seed)
+        return draw_independent(study, trial, name, distribution, self.bind(study))
 
     def ask_batch(self, study: Study, q: int) -> list[Trial]:
         """Start q trials and suggest all their parameters."""
