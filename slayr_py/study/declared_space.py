@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,6 +25,7 @@ from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.distributions import check_request, space_to_distributions, to_configuration, to_params
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.optuna_private import stored_trial
+from slayr_py.study.storage.reading import reading_once
 from slayr_py.study.storage.suggesting import draw_independent, suggest_all
 from slayr_py.study.storage.trials import Observations, left_out, observations_of_all
 
@@ -49,6 +50,7 @@ class DeclaredSpace(SpaceModel):
         self.distributions = space_to_distributions(encoder.space)
         super().__init__(encoder, options, session)
         self.kernel_record = self.surrogate.record()
+        self._latest: tuple[Hashable, dict[str, Any]] = (None, {})
 
     def bind(self, study: Study) -> int:
         """Record the space in a new study, or compare it with the recorded space; return the study's seed.
@@ -79,7 +81,7 @@ class DeclaredSpace(SpaceModel):
                 "belief about the optimum with prior='space'",
                 about="prior",
             )
-        enqueued = trial.system_attrs.get("fixed_params") or {}
+        enqueued = _fixed(trial)
         for name in enqueued.keys() - self.space.keys():
             text = f"trial {trial.number} was enqueued with {name!r}, which is not declared, so the model ignores it"
             self.session.warn(text + did_you_mean(name, self.space), about=name)
@@ -103,8 +105,10 @@ class DeclaredSpace(SpaceModel):
         record = suggestion_record(trial)
         # A resumed trial of a killed process may already have its suggestion.
         if "config" not in record or record.get("phase") == "enqueued":
-            self._warn_of_left_out_trials(study)
-            record = suggest_next(self, study, trial, seed)
+            with reading_once(study):
+                self._warn_of_left_out_trials(study)
+                record = suggest_next(self, study, trial, seed)
+        self._latest = _identity(study, trial), {**record["config"], **_fixed(trial)}
         return {name: value for name, value in record["config"].items() if name in search_space}
 
     def independent(self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
@@ -117,10 +121,12 @@ class DeclaredSpace(SpaceModel):
         SpaceError
             If the parameter is not declared, was declared with another range, or is inactive in this trial.
         """
-        stored = stored_trial(study, trial)
-        suggested = suggestion_record(stored).get("config", {})
-        given = {**suggested, **(stored.system_attrs.get("fixed_params") or {}), **stored.params}
-        check_request(self.space, trial.number, name, distribution, given)
+        identity, suggested = self._latest
+        if identity != _identity(study, trial):
+            # Optuna's trial was read before its suggestion was stored, by another sampler or in another thread.
+            stored = stored_trial(study, trial)
+            suggested = {**suggestion_record(stored).get("config", {}), **_fixed(stored)}
+        check_request(self.space, trial.number, name, distribution, {**suggested, **trial.params})
         if name in suggested:
             return suggested[name]
         return draw_independent(study, trial, name, distribution, self.bind(study))
@@ -166,3 +172,12 @@ class DeclaredSpace(SpaceModel):
         for reason, numbers in left_out(study, self.space).items():
             which = f"trial {numbers[0]}" if len(numbers) == 1 else f"trials {', '.join(map(str, numbers))}"
             self.session.warn(f"{which} of study {study.study_name!r} {reason}: left out of the fit", about=reason)
+
+
+def _identity(study: Study, trial: FrozenTrial) -> Hashable:
+    return study.study_name, trial.number, trial.datetime_start
+
+
+def _fixed(trial: FrozenTrial) -> dict[str, Any]:
+    """Return the values that the user fixed when the trial was enqueued."""
+    return dict(trial.system_attrs.get("fixed_params") or {})

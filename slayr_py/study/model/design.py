@@ -16,6 +16,7 @@ from slayr_py.inference import as_stan_seed
 from slayr_py.space import Encoder, Fixed
 from slayr_py.study.storage.attributes import is_history
 from slayr_py.study.storage.distributions import to_params
+from slayr_py.study.storage.reading import reading_once, trials_of
 from slayr_py.study.storage.trials import excluded, pending, trial_configuration
 
 _OF_PRIOR = 4  # of so many points, one is drawn from a prior: more would cost much if it is wrong
@@ -104,7 +105,7 @@ class Design:
         if not delayed:
             return points
         configs = delayed.copy()
-        for trial in filter(is_history, study.get_trials(deepcopy=False)):
+        for trial in filter(is_history, trials_of(study)):
             past = trial_configuration(trial, self.encoder.space)
             if trial.number < len(configs) and past is not None:
                 configs.insert(trial.number, past)
@@ -141,9 +142,9 @@ class Design:
 
     def unavailable(self, study: Study, trial: FrozenTrial) -> list[dict[str, Any]]:
         """Return the configurations of running trials and, unless the objective is noisy, of finished ones."""
-        # In this order: a trial that finishes between the two reads is in both lists, not in none.
-        running = pending(study, self.encoder.space, trial)
-        tried = [] if self.noisy else excluded(study, self.encoder.space)
+        with reading_once(study):
+            running = pending(study, self.encoder.space, trial)
+            tried = [] if self.noisy else excluded(study, self.encoder.space)
         return [to_params(config) for config in (*running, *tried)]
 
     def _with_context(self, point: Configuration, fixed: Fixed | None) -> dict[str, Any] | None:

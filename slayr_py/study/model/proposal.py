@@ -22,6 +22,7 @@ from slayr_py.study.model.proposer import Fitted, Proposer
 from slayr_py.study.model.session import Phase
 from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.distributions import to_params
+from slayr_py.study.storage.reading import reading_once, trials_of
 from slayr_py.study.storage.search_lock import search_lock
 from slayr_py.study.storage.trials import Observations, excluded, pending, with_configuration
 
@@ -99,25 +100,28 @@ class Proposal(AbstractContextManager["Proposal"]):
     def settle(self, fitted: Fitted, suggestion: Suggestion) -> Suggestion:
         """Take the search lock; return the suggestion, or a new one if others have chosen since the search."""
         self._lock.enter_context(search_lock(self.study))
-        if with_configuration(self.study, self.trial) <= self._known:
+        with reading_once(self.study):
+            known = with_configuration(self.study, self.trial)
+        if known <= self._known:
             return suggestion
         return self._search(fitted)
 
     def _search(self, fitted: Fitted) -> Suggestion:
         space = fitted.posterior.encoder.space
         repeatable = self.observed[0].configs if self.proposer.options.noisy else ()
-        self._known = with_configuration(self.study, self.trial)
-        options: dict[str, Any] = {
-            "rng": np.random.default_rng(self.stream),
-            "pending": pending(self.study, space, self.trial, self.design),
-            # Failed trials too: a model that ignores failures would suggest their configurations again.
-            "exclude": excluded(self.study, space, repeatable),
-            "feasibility": [fit.posterior for fit in fitted.feasibility],
-            "least_feasible": self._least_feasible(),
-            "fixed": self.fixed,
-            "prior": self._prior,
-            "cost": None if fitted.cost is None else fitted.cost.posterior,
-        }
+        with reading_once(self.study):
+            self._known = with_configuration(self.study, self.trial)
+            options: dict[str, Any] = {
+                "rng": np.random.default_rng(self.stream),
+                "pending": pending(self.study, space, self.trial, self.design),
+                # Failed trials too: a model that ignores failures would suggest their configurations again.
+                "exclude": excluded(self.study, space, repeatable),
+                "feasibility": [fit.posterior for fit in fitted.feasibility],
+                "least_feasible": self._least_feasible(),
+                "fixed": self.fixed,
+                "prior": self._prior,
+                "cost": None if fitted.cost is None else fitted.cost.posterior,
+            }
         with _timed(self._seconds, "acquisition"):
             if isinstance(self._improved, Front):
                 front, reference = self._improved
@@ -216,7 +220,7 @@ class Proposal(AbstractContextManager["Proposal"]):
         The records of the earlier trials decide, so that a resumed study makes the same suggestions. An entry that is
         not a number, as another program may write, counts as feasible.
         """
-        records = [suggestion_record(t) for t in self.study.get_trials(deepcopy=False) if t.number < self.trial.number]
+        records = [suggestion_record(t) for t in trials_of(self.study) if t.number < self.trial.number]
         last = [record.get("feasible") for record in records if record.get("phase") == "model"][-_IN_A_ROW:]
         small = [isinstance(value, int | float) and value < LEAST_FEASIBLE for value in last]
         return LEAST_FEASIBLE if len(small) == _IN_A_ROW and all(small) else 0.0

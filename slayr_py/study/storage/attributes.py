@@ -66,6 +66,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.kernels import Kernel, Stack, auto_reason
 from slayr_py.space import Encoder, encoder_to_json, jsonable, space_to_json
 from slayr_py.study.storage.optuna_private import add_trial_attributes, set_trial_attribute
+from slayr_py.study.storage.reading import trials_of
 
 STUDY_KEY = "slayr:study"
 """Study attribute: {"space", "graphs", "within", "seed", "kernel", "acquisition", "n_initial", "noisy", "prior"} at its
@@ -229,7 +230,7 @@ def is_history(trial: FrozenTrial) -> bool:
 
 def has_history(study: Study) -> bool:
     """Return whether a study has past experiments."""
-    return any(map(is_history, study.get_trials(deepcopy=False)))
+    return any(map(is_history, trials_of(study)))
 
 
 def store_suggestion(study: Study, trial: FrozenTrial, record: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from slayr_py.space import jsonable
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, SHARED_KEY, START_KEY, study_record
 from slayr_py.study.storage.objectives import goals_of
 from slayr_py.study.storage.optuna_private import set_trial_attribute
+from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.trials import to_ranges
 
 _SHARED = ("program", "machine", "priors")  # entries of a record
@@ -65,14 +66,14 @@ def store_fit(
     about = study_record(study) or {}
     if record["space"] == {key: about.get(key) for key in record["space"]}:
         del record["space"]
-    for earlier in study.get_trials(deepcopy=False):
+    for earlier in trials_of(study):
         if record["start"] is not None and earlier.user_attrs.get(start_key) == record["start"]:
             record["start"] = {"trial": earlier.number}
             break
     # Several suggestions from the same trials share a fit and its start.
     repeated = any(
         earlier.user_attrs.get(fit_key, {}).get("trials") == record["trials"] and start_key in earlier.user_attrs
-        for earlier in study.get_trials(deepcopy=False)
+        for earlier in trials_of(study)
     )
     set_trial_attribute(study, trial, fit_key, jsonable(record))
     if warm_starts and not repeated and METHODS[record["arguments"]["method"]].warm_starts:
@@ -139,7 +140,7 @@ def last_warm_start(
     """
     fit_key, start_key = keys(name)
     ranges = to_ranges(observed)
-    for earlier in sorted(study.get_trials(deepcopy=False), key=lambda trial: -trial.number):
+    for earlier in sorted(trials_of(study), key=lambda trial: -trial.number):
         fitted = earlier.user_attrs.get(fit_key, {}).get("trials")
         if fitted == ranges:
             continue

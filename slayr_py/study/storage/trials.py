@@ -25,6 +25,7 @@ from slayr_py.study.storage.attributes import (
 from slayr_py.study.storage.curves import evidence_of
 from slayr_py.study.storage.distributions import missing_names, to_configuration, to_params
 from slayr_py.study.storage.objectives import finite_values
+from slayr_py.study.storage.reading import trials_of
 
 INTERRUPTIONS = ("KeyboardInterrupt",)
 """Reasons for failures that say nothing about the configuration."""
@@ -80,7 +81,7 @@ def observations(
     what its curve says about the final value, and with the error of this.
     """
     wanted = None if numbers is None else set(numbers)
-    finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
+    finished = trials_of(study, (TrialState.COMPLETE, TrialState.PRUNED))
     names = {name for trial in finished if trial.state == TrialState.COMPLETE for name in trial.constraints}
     usable: list[tuple[FrozenTrial, Configuration, float, float]] = []
     for trial in finished:
@@ -161,7 +162,7 @@ def outcomes(study: Study, space: ConfigurationSpace) -> Results:
     interrupted trials are neither.
     """
     results = []
-    for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)):
+    for trial in trials_of(study, (TrialState.COMPLETE, TrialState.FAIL)):
         failed = finite_values(trial) is None
         if failed and not was_evaluated(trial):
             continue
@@ -182,7 +183,7 @@ def was_evaluated(trial: FrozenTrial) -> bool:
 def constraint_results(study: Study, space: ConfigurationSpace) -> dict[str, Results]:
     """Return the values of each constraint, by name; a constraint holds where its value is not positive."""
     results: dict[str, list[tuple[int, Configuration, float]]] = {}
-    for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)):
+    for trial in trials_of(study, (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)):
         if not trial.constraints or (config := trial_configuration(trial, space)) is None:
             continue
         for name, value in trial.constraints.items():
@@ -203,7 +204,7 @@ def pending(
 ) -> list[Configuration]:
     """Return the configurations of the other running trials; without a suggestion yet, their points of the design."""
     configs = []
-    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+    for trial in trials_of(study, (TrialState.RUNNING,)):
         if trial.number != current.number:
             config = trial_configuration(trial, space)
             configs.append(design[trial.number] if config is None and trial.number < len(design) else config)
@@ -213,7 +214,7 @@ def pending(
 def with_configuration(study: Study, current: FrozenTrial) -> set[int]:
     """Return the numbers of the other trials whose configuration is known."""
     numbers = set()
-    for trial in study.get_trials(deepcopy=False):
+    for trial in trials_of(study):
         if trial.number != current.number and (trial.params or "config" in suggestion_record(trial)):
             numbers.add(trial.number)
     return numbers
@@ -222,7 +223,7 @@ def with_configuration(study: Study, current: FrozenTrial) -> set[int]:
 def excluded(study: Study, space: ConfigurationSpace, repeatable: Iterable[Configuration] = ()) -> list[Configuration]:
     """Return the configurations of finished trials, except the repeatable ones: they are not suggested again."""
     states = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
-    tried = [trial_configuration(trial, space) for trial in study.get_trials(deepcopy=False, states=states)]
+    tried = [trial_configuration(trial, space) for trial in trials_of(study, states)]
     known = [config for config in tried if config is not None]
     again = {repr(to_params(config)) for config in repeatable}
     return [config for config in known if repr(to_params(config)) not in again] if again else known
@@ -231,7 +232,7 @@ def excluded(study: Study, space: ConfigurationSpace, repeatable: Iterable[Confi
 def left_out(study: Study, space: ConfigurationSpace) -> dict[str, list[int]]:
     """Return the numbers of complete trials that are not configurations of the space, by the reason."""
     by_reason: dict[str, list[int]] = {}
-    for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+    for trial in trials_of(study, (TrialState.COMPLETE,)):
         if trial_configuration(trial, space) is None:
             missing = ", ".join(map(repr, missing_names(space, trial.params)))
             reason = f"never asked for {missing}" if missing else "evaluated values that the space does not allow"
