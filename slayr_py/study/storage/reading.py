@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -26,7 +26,7 @@ def reading_once(study: Study) -> Iterator[None]:
         _read.reset(token)
 
 
-def trials_of(study: Study, states: Container[TrialState] = TrialState) -> list[FrozenTrial]:
+def trials_of(study: Study, states: Collection[TrialState] = tuple(TrialState)) -> list[FrozenTrial]:
     """Return the trials of a study in one of some states: within `reading_once`, those that it has read."""
     read = _read.get()
     trials = read[1] if read is not None and read[0] is study else study.get_trials(deepcopy=False)
