@@ -51,10 +51,10 @@ def example_folder() -> Path:
 def example_files() -> dict[str, list[Path]]:
     """Return the files of every example by its name, which is their stem; the file to run comes first."""
     files: dict[str, list[Path]] = {}
-    for path in sorted(example_folder().iterdir(), key=lambda path: (path.stem, path.suffix != ".toml")):
-        if path.suffix in (".toml", ".py", ".stan"):
+    for suffix in (".toml", ".py", ".stan"):
+        for path in sorted(example_folder().glob(f"*{suffix}")):
             files.setdefault(path.stem, []).append(path)
-    return files
+    return {name: files[name] for name in sorted(files)}
 
 
 def describe(path: Path) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 
 import cmdstanpy
+
+_settings: dict[tuple[Path, int], dict[str, str]] = {}  # by the executable and the time of its last change
 
 
 class ExecutableModel(cmdstanpy.CmdStanModel):
@@ -17,9 +18,7 @@ class ExecutableModel(cmdstanpy.CmdStanModel):
     def exe_info(self) -> dict[str, str]:
         """Return the settings with which the executable was compiled."""
         exe = Path(str(self.exe_file))
-        return dict(_exe_info(exe, exe.stat().st_mtime_ns))
-
-
-@functools.lru_cache(maxsize=64)
-def _exe_info(exe: Path, mtime_ns: int) -> dict[str, str]:
-    return cmdstanpy.CmdStanModel(exe_file=str(exe)).exe_info()
+        key = exe, exe.stat().st_mtime_ns
+        if key not in _settings:
+            _settings[key] = super().exe_info()
+        return dict(_settings[key])
