@@ -250,8 +250,8 @@ class HypervolumeImprovement(Merit):
         gradients = []
         for predictor, each, shortfall, relevance in parts:
             by_mean, by_sd = derivatives(shortfall, relevance)
-            _, slope = self._sd(each.variance, predictor)
-            gradients.append(gradient_by_inputs(each, by_mean, by_sd * slope))
+            sd, slope = self._sd(each.variance, predictor)
+            gradients.append(gradient_by_inputs(each, by_mean, by_sd / (2 * sd) * slope))
         return improvement.log, np.sum(gradients, axis=0)
 
     @override
@@ -301,14 +301,12 @@ class HypervolumeImprovement(Merit):
         return expected_improvement_of_boxes(self.sides, [mean_over_draws(each) for each in shortfalls])
 
     def _sd(self, variance: FloatArray, predictor: Predictor) -> tuple[FloatArray, FloatArray]:
-        """Return the standard deviation (s, m) of the value that may improve on the front, and its derivative.
+        """Return the standard deviation (s, m) of the value that may improve, and the derivative of its square by v.
 
         The value is the function with variance v or, if noisy, the posterior mean after an evaluation with noise of
         variance n. An observation has the variance v + n and the covariance v with the function, so that this mean has
-        the variance v^2 / (v + n) (Picheny et al. 2013, Technometrics 55:2, with the quantile 1/2). The derivative is
-        by v.
+        the variance v^2 / (v + n) (Picheny et al. 2013, Technometrics 55:2, with the quantile 1/2).
         """
         variance = np.maximum(variance, SMALLEST_VARIANCE)
         share = variance / (variance + predictor.noise) if self.noisy else np.ones_like(variance)
-        sd = np.sqrt(variance * share)
-        return sd, share * (2 - share) / (2 * sd)
+        return np.sqrt(variance * share), share * (2 - share)
