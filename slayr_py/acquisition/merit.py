@@ -208,6 +208,8 @@ class HypervolumeImprovement(Merit):
     n_chains : tuple of int
     boxes : Boxes
         Of the non-dominated region, on the standardised scales.
+    noisy : bool
+        Whether the front consists of posterior means, on which the posterior mean after a noisy evaluation improves.
     is_rough : bool
         Whether an error of a few percent is accepted, to compare many points under few draws.
     """
@@ -215,6 +217,7 @@ class HypervolumeImprovement(Merit):
     predictors: tuple[Predictor, ...]
     n_chains: tuple[int, ...]
     boxes: Boxes
+    noisy: bool = False
     least: float = LEAST
     is_rough: bool = False
 
@@ -243,10 +246,12 @@ class HypervolumeImprovement(Merit):
         moments = [predictor.moments_with_gradient(encoded) for predictor in self.predictors]
         shortfalls = self._shortfalls([(each.mean, each.variance) for each in moments])
         improvement = self._improvement(shortfalls)
+        parts = zip(self.predictors, moments, shortfalls, improvement.relevance, strict=True)
         gradients = []
-        for each, shortfall, relevance in zip(moments, shortfalls, improvement.relevance, strict=True):
+        for predictor, each, shortfall, relevance in parts:
             by_mean, by_sd = derivatives(shortfall, relevance)
-            gradients.append(gradient_by_inputs(each, by_mean, by_sd / (2 * _sd(each.variance))))
+            sd, slope = self._sd(each.variance, predictor)
+            gradients.append(gradient_by_inputs(each, by_mean, by_sd / (2 * sd) * slope))
         return improvement.log, np.sum(gradients, axis=0)
 
     @override
@@ -284,7 +289,7 @@ class HypervolumeImprovement(Merit):
     def _shortfalls(self, moments: list[tuple[FloatArray, FloatArray]]) -> list[Shortfall]:
         triples = zip(moments, self.sides, self.predictors, strict=True)
         return [
-            self._transformation(predictor).shortfall(mean, _sd(variance), side.edges)
+            self._transformation(predictor).shortfall(mean, self._sd(variance, predictor)[0], side.edges)
             for (mean, variance), side, predictor in triples
         ]
 
@@ -295,6 +300,13 @@ class HypervolumeImprovement(Merit):
     def _improvement(self, shortfalls: list[Shortfall]) -> Improvement:
         return expected_improvement_of_boxes(self.sides, [mean_over_draws(each) for each in shortfalls])
 
+    def _sd(self, variance: FloatArray, predictor: Predictor) -> tuple[FloatArray, FloatArray]:
+        """Return the standard deviation (s, m) of the value that may improve, and the derivative of its square by v.
 
-def _sd(variance: FloatArray) -> FloatArray:
-    return np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
+        The value is the function with variance v or, if noisy, the posterior mean after an evaluation with noise of
+        variance n. An observation has the variance v + n and the covariance v with the function, so that this mean has
+        the variance v^2 / (v + n) (Picheny et al. 2013, Technometrics 55:2, with the quantile 1/2).
+        """
+        variance = np.maximum(variance, SMALLEST_VARIANCE)
+        share = variance / (variance + predictor.noise) if self.noisy else np.ones_like(variance)
+        return np.sqrt(variance * share), share * (2 - share)

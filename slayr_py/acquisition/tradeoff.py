@@ -22,6 +22,7 @@ def suggest_tradeoff(
     *,
     front: FloatArray | None,
     reference: FloatArray,
+    noisy: bool = False,
     rng: np.random.Generator,
     pending: Iterable[Mapping[str, object]] = (),
     exclude: Iterable[Mapping[str, object]] = (),
@@ -43,6 +44,9 @@ def suggest_tradeoff(
         dominated ones do not matter. None if none is known: only the probability of feasibility is maximised then.
     reference : (p,) array
         Reference point, in the user's units: values that are not better in all objectives improve on nothing.
+    noisy : bool
+        Whether ``front`` consists of posterior means of noisy objectives. Improvement is then that of the posterior
+        mean at the configuration, which a noisy evaluation there changes by less than the function is uncertain.
     rng, pending, exclude, feasibility, least_feasible, fixed, prior, cost, effort
         As in :func:`suggest`. The front also has the medians that are predicted at pending configurations: a front of
         each draw would couple the objectives.
@@ -76,7 +80,7 @@ def suggest_tradeoff(
             known = np.vstack([values, np.column_stack(medians)])
         boxes = non_dominated_boxes((known - centre) / scale, (np.asarray(reference) - centre) / scale)
         chains = tuple(posterior.n_chains for posterior in posteriors)
-        improvement = HypervolumeImprovement(tuple(predictors), chains, boxes)
+        improvement = HypervolumeImprovement(tuple(predictors), chains, boxes, noisy)
         return improvement if len(known) else improvement.nothing(), predictors
 
     with one_thread():

@@ -28,6 +28,7 @@ class Known:
     n_draws = 4
     train = np.zeros((5, 2))
     incumbent = None
+    noise = np.array([0.02, 0.1, 0.3, 1.0])[:, None]
 
     def __init__(self, phase, warp=None, pivot=None):
         self.phase = phase + np.arange(4)[:, None]
@@ -45,9 +46,9 @@ class Known:
         return Moments(*self.moments(x), by_mean, by_variance)
 
 
-def merit_of(front, reference, warp=None, pivot=None):
+def merit_of(front, reference, warp=None, pivot=None, noisy=False):
     predictors = tuple(Known(1.7 * j, warp, pivot) for j in range(front.shape[1]))
-    return HypervolumeImprovement(predictors, (2,) * front.shape[1], non_dominated_boxes(front, reference))
+    return HypervolumeImprovement(predictors, (2,) * front.shape[1], non_dominated_boxes(front, reference), noisy)
 
 
 def front_of(objectives, n=7, seed=0):
@@ -110,14 +111,18 @@ def test_a_vanishing_warp_is_none():
         np.testing.assert_allclose(here, there, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("noisy", [False, True])
 @pytest.mark.parametrize(("warp", "pivot"), TRANSFORMATIONS, ids=["no warp", "warp", "pivot"])
 @pytest.mark.parametrize("objectives", [2, 3])
-def test_it_is_the_mean_over_all_combinations_of_draws_and_functions(objectives, warp, pivot):
-    """Monte Carlo: a draw of each objective on its own, then a value, then the volume that it adds."""
+def test_it_is_the_mean_over_all_combinations_of_draws_and_functions(objectives, warp, pivot, noisy):
+    """Monte Carlo: a draw of each objective on its own, then a value, then the volume that it adds.
+
+    If the objectives are noisy, the value is the posterior mean after an observation of the function.
+    """
     front = front_of(objectives)
     reference = np.full(objectives, 1.0)
     x = np.array([[0.3, -0.8]])
-    merit = merit_of(front, reference, warp, pivot)
+    merit = merit_of(front, reference, warp, pivot, noisy)
     rng = np.random.default_rng(1)
     n = 20_000
     values = np.empty((n, objectives))
@@ -125,6 +130,11 @@ def test_it_is_the_mean_over_all_combinations_of_draws_and_functions(objectives,
         mean, variance = predictor.moments(x)
         draws = rng.integers(4, size=n)
         t = mean[draws, 0] + np.sqrt(variance[draws, 0]) * rng.standard_normal(n)
+        if noisy:
+            noise = predictor.noise[draws, 0]
+            observed = t + np.sqrt(noise) * rng.standard_normal(n)
+            precision = 1 / variance[draws, 0] + 1 / noise
+            t = (mean[draws, 0] / variance[draws, 0] + observed / noise) / precision
         values[:, j] = t if warp is None else unwarped(t, warp[draws, 0], pivot)
     lower, upper = merit.boxes
     gained = np.prod(np.maximum(upper - np.maximum(lower, values[:, None]), 0), axis=2).sum(axis=1)
@@ -150,9 +160,10 @@ def test_one_objective_is_expected_improvement(warp, pivot):
 
 
 @pytest.mark.parametrize(("warp", "pivot"), TRANSFORMATIONS, ids=["no warp", "warp", "pivot"])
+@pytest.mark.parametrize("noisy", [False, True])
 @pytest.mark.parametrize("objectives", [2, 3])
-def test_the_gradient_agrees_with_finite_differences(objectives, warp, pivot):
-    merit = merit_of(front_of(objectives), np.full(objectives, 1.0), warp, pivot)
+def test_the_gradient_agrees_with_finite_differences(objectives, noisy, warp, pivot):
+    merit = merit_of(front_of(objectives), np.full(objectives, 1.0), warp, pivot, noisy)
     x = np.random.default_rng(2).normal(size=(6, 2))
     values, gradients = merit.values_and_gradients(x)
     np.testing.assert_allclose(values, merit.values(x), rtol=1e-12)

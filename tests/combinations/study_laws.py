@@ -99,7 +99,10 @@ def expected_improvement_is_that_of_a_textbook(scenario: Scenario) -> None:
 
 
 def hypervolume_improvement(scenario: Scenario, running: Encoded, chosen: Encoded) -> float:
-    """Return the expected improvement of two objectives over the staircase of their front, strip by strip."""
+    """Return the expected improvement of two objectives over the staircase of their front, strip by strip.
+
+    Of noisy objectives it is that of the posterior means after an evaluation with the mean variance of the noise.
+    """
     mixtures = scenario.told_mixtures
     values = values_to_improve_on(scenario)
     if len(running):
@@ -112,8 +115,11 @@ def hypervolume_improvement(scenario: Scenario, running: Encoded, chosen: Encode
     stairs = stairs[np.all(stairs < reference, axis=1)]
 
     def shortfall(objective: int, edge: float) -> float:
-        draws = [draw.believing(running) for draw in mixtures[objective].draws]
-        return float(mixtures[objective].average([draw.expected_improvement(chosen, edge)[0] for draw in draws]))
+        improvements = []
+        for draw in mixtures[objective].draws:
+            noise = draw.noise.mean() if scenario.noisy else 0.0
+            improvements.append(draw.believing(running).expected_improvement(chosen, edge, noise)[0])
+        return float(mixtures[objective].average(improvements))
 
     total = 0.0
     left = 0.0

@@ -104,10 +104,10 @@ class Draw(NamedTuple):
         t = y if self.warp is None else transform(y, self.warp, self.pivot)[0]
         return norm.cdf((t - mean) / np.sqrt(variance))
 
-    def expected_improvement(self, new: Encoded, best: float) -> np.ndarray:
-        """Return the mean of max(best - f, 0), by quadrature."""
+    def expected_improvement(self, new: Encoded, best: float, noise: float = 0.0) -> np.ndarray:
+        """Return the mean of max(best - f, 0), by quadrature; f is the posterior mean after a noisy observation."""
         mean, variance = self.predict(new)
-        values = self.untransformed(mean + np.sqrt(variance) * NODES)
+        values = self.untransformed(mean + variance / np.sqrt(variance + noise) * NODES)
         return np.sum(WEIGHTS * np.maximum(best - values, 0), axis=0)
 
     def untransformed(self, t: np.ndarray) -> np.ndarray:

@@ -86,6 +86,11 @@ class MixturePredictor(Predictor):
     def pivot(self) -> float | None:
         return common_pivot([(part.warp is not None, part.pivot) for part in self.parts])
 
+    @property
+    @override
+    def noise(self) -> FloatArray:
+        return self._join([part.noise for part in self.parts])
+
     @override
     def linearised(self, best: float, believed: Encoded | None = None) -> Self:
         return type(self)([part.linearised(best, believed) for part in self.parts], self.rows)

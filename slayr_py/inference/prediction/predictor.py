@@ -103,6 +103,14 @@ class Predictor(ABC):
     def pivot(self) -> float | None:
         """Pivot of the warp, if it has one."""
 
+    @property
+    @abstractmethod
+    def noise(self) -> FloatArray:
+        """Variance (s, 1) of the noise of a further observation, on the scale of the transformed function.
+
+        Known errors of the observations enter by their mean square.
+        """
+
     @abstractmethod
     def subset(self, n_chains: int, n_draws: int) -> Self:
         """Return the predictor of at most ``n_draws`` of these draws, thinned evenly over the chains of each fit."""
@@ -250,6 +258,11 @@ class KernelPredictor(Predictor):
     @override
     def pivot(self) -> float | None:
         return self.targets.pivot
+
+    @property
+    @override
+    def noise(self) -> FloatArray:
+        return (self.targets.common_noise(self.draws) + np.mean(np.square(self.targets.y_sd)))[:, None]
 
     @override
     def linearised(self, best: float, believed: Encoded | None = None) -> Self:

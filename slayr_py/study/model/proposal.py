@@ -125,7 +125,8 @@ class Proposal(AbstractContextManager["Proposal"]):
         with _timed(self._seconds, "acquisition"):
             if isinstance(self._improved, Front):
                 front, reference = self._improved
-                return suggest_tradeoff(fitted.posteriors, front=front, reference=reference, **options)
+                noisy = self.proposer.options.noisy
+                return suggest_tradeoff(fitted.posteriors, front=front, reference=reference, noisy=noisy, **options)
             criterion = self.proposer.options.criterion
             options["t"] = self.trial.number + 1 - len(self.design)
             suggestion = suggest(fitted.posterior, criterion, best=self._improved, **options)

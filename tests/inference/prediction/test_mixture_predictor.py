@@ -53,6 +53,9 @@ def test_pending_points_and_the_tangent(stacked, new):
     before = predictor.moments(new)
     np.testing.assert_allclose(mean, before[0], atol=1e-8)
     assert (variance[:, :2] < before[1][:, :2]).all()
+    prior = before[1][:, :1]
+    alone = predictor.with_pending(new[:1]).moments(new)[1][:, :1]
+    np.testing.assert_allclose(alone, prior * predictor.noise / (prior + predictor.noise), rtol=1e-5)
     assert predictor.linearised(0.0).moments(new)[0].shape == mean.shape
     assert predictor.warp is None
 

@@ -179,8 +179,16 @@ def test_pending_points_shrink_the_variance_and_keep_the_mean(branin_posterior):
     after = conditioned.moments(elsewhere)
     np.testing.assert_allclose(after[0], before[0], rtol=1e-6, atol=1e-6)
     assert np.all(after[1] <= before[1] + 1e-9)
+    assert np.all(conditioned.moments(pending)[1] < predictor.noise + 1e-9)
+
+
+def test_known_errors_add_to_the_noise_of_a_further_observation(branin_posterior):
+    predictor = branin_posterior.predictor(5)
+    errors = np.linspace(0.0, 0.6, len(predictor.train))
+    targets = predictor.targets._replace(y_sd=errors)
+    told = KernelPredictor.factorise(predictor.kernel, predictor.train, targets, predictor.draws)
     noise = predictor.draws["sigma_n"][:, None] ** 2 + NOISE_FLOOR**2
-    assert np.all(conditioned.moments(pending)[1] < noise + 1e-9)
+    np.testing.assert_allclose(told.noise, noise + np.mean(errors**2))
 
 
 def test_nearly_singular_covariances_are_still_factored(branin_posterior):
