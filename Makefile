@@ -16,7 +16,7 @@ endif
 # With SLAYR_QUICK=1 the notebooks make few evaluations and draws.
 SITE = build/docs/$(if $(SLAYR_QUICK),quick,site)
 
-.PHONY: example check programs lint types tests docs quick wheel clean
+.PHONY: example check programs lint collected types tests docs quick wheel clean
 
 example: $(VENV)/.example
 	$(BIN)/slayr optimize examples/nusvr_diabetes.toml
@@ -24,7 +24,7 @@ example: $(VENV)/.example
 # All beside each other: a process that waits for a compiler, a sleeping test or a single-threaded mypy would leave cores
 # idle. The Stan programs compile while everything else is installed. The tests take longest and go first.
 check:
-	SLAYR_QUICK=1 $(MAKE) --jobs=5 programs lint types tests docs
+	SLAYR_QUICK=1 $(MAKE) --jobs=5 programs lint collected types tests docs
 
 programs: $(VENV)/.toolchain
 	$(BIN)/python -m slayr_py.toolchain
@@ -34,15 +34,20 @@ lint: $(VENV)/.developer
 	$(BIN)/ruff format --check .
 	$(BIN)/python .ci/stan_format.py
 
-types: $(VENV)/.developer lint
+# Processes that start together in a new environment would all compile the bytecode of the same libraries and tests.
+collected: $(VENV)/.developer lint
+	@mkdir -p build
+	@$(BIN)/python -m pytest --collect-only --numprocesses=0 -qqq >build/collected.txt || { cat build/collected.txt; exit 1; }
+
+types: $(VENV)/.developer collected
 	nice -n 5 $(BIN)/mypy
 
-tests: $(VENV)/.developer lint
+tests: $(VENV)/.developer lint collected
 	$(BIN)/python -m pytest
 
 # A fresh environment, because Sphinx repeats no warning of a page that has not changed. Notebooks are executed again only
 # if they or the package have changed.
-docs: $(VENV)/.developer lint
+docs: $(VENV)/.developer collected
 	nice -n 5 $(BIN)/python -m sphinx --builder html --conf-dir docs --doctree-dir build/docs/doctrees --fresh-env --jobs auto \
 	    --fail-on-warning --keep-going --quiet . $(SITE)
 	@echo "The documentation is in $(CURDIR)/$(SITE)/index.html"
@@ -83,9 +88,10 @@ $(VENV)/.toolchain: pyproject.toml | $(VENV)/bin/python
 	@$(call install,--no-deps filelock platformdirs "$$($(call requirement,stan))")
 	@touch $@
 
-# The program of the example compiles while the other requirements are installed.
+# The program of the example compiles while the other requirements are installed, and imported for the first time.
 $(VENV)/.example: $(VENV)/.toolchain
-	$(BIN)/python -m slayr_py.toolchain fm_gp & $(MAKE) $(VENV)/.user; status=$$?; wait; exit $$status
+	$(BIN)/python -m slayr_py.toolchain fm_gp & $(MAKE) $(VENV)/.user && nice $(BIN)/slayr optimize --help >/dev/null; \
+	    status=$$?; wait; exit $$status
 	@touch $@
 
 $(VENV)/.developer: pyproject.toml $(VENV)/.toolchain
