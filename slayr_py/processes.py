@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import psutil
 
+from slayr_py.errors import StorageError
+
 
 class Process(NamedTuple):
     """Identity of a process, unique over all machines and restarts.
@@ -56,9 +58,16 @@ class Process(NamedTuple):
 
 
 def this_process() -> Process:
-    """Return the identity of the current process."""
+    """Return the identity of the current process.
+
+    Raises
+    ------
+    StorageError
+        If the system does not tell when the process has started.
+    """
     started = _start_time(os.getpid())
-    assert started is not None
+    if started is None:
+        raise StorageError("the start time of this process is unknown because /proc is missing; mount it")
     return Process(_host(), os.getpid(), started)
 
 

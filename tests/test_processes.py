@@ -8,12 +8,18 @@ import time
 
 import pytest
 
+from slayr_py.errors import StorageError
 from slayr_py.processes import Process, _start_time, this_process
 
 
 class TestProcess:
     def test_round_trip(self):
         assert Process.parse(str(this_process())) == this_process()
+
+    def test_a_system_without_start_times_is_named(self, monkeypatch):
+        monkeypatch.setattr("slayr_py.processes._start_time", lambda pid: None)
+        with pytest.raises(StorageError, match="/proc is missing; mount it"):
+            this_process()
 
     @pytest.mark.parametrize("text", ["", "a-b", "a-1-b", "a-1-2-3"])
     def test_other_texts_are_rejected(self, text):
