@@ -24,7 +24,7 @@ example: $(VENV)/.example
 # All beside each other: a process that waits for a compiler, a sleeping test or a single-threaded mypy would leave cores
 # idle. The Stan programs compile while everything else is installed. The tests take longest and go first.
 check:
-	SLAYR_QUICK=1 $(MAKE) --jobs=5 programs lint collected types tests docs
+	SLAYR_QUICK=1 $(MAKE) --jobs=5 programs types tests docs
 
 programs: $(VENV)/.toolchain
 	$(BIN)/python -m slayr_py.toolchain
@@ -42,7 +42,7 @@ collected: $(VENV)/.developer lint
 types: $(VENV)/.developer collected
 	nice -n 5 $(BIN)/mypy
 
-tests: $(VENV)/.developer lint collected
+tests: $(VENV)/.developer collected
 	$(BIN)/python -m pytest
 
 # A fresh environment, because Sphinx repeats no warning of a page that has not changed. Notebooks are executed again only

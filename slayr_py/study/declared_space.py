@@ -20,7 +20,7 @@ from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.proposer import Fitted
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
-from slayr_py.study.storage.attributes import store_suggestion, suggestion_record
+from slayr_py.study.storage.attributes import enqueued_values, store_suggestion, suggestion_record
 from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.distributions import check_request, space_to_distributions, to_configuration, to_params
 from slayr_py.study.storage.objectives import Goal
@@ -81,7 +81,7 @@ class DeclaredSpace(SpaceModel):
                 "belief about the optimum with prior='space'",
                 about="prior",
             )
-        enqueued = _fixed(trial)
+        enqueued = enqueued_values(trial)
         for name in enqueued.keys() - self.space.keys():
             text = f"trial {trial.number} was enqueued with {name!r}, which is not declared, so the model ignores it"
             self.session.warn(text + did_you_mean(name, self.space), about=name)
@@ -108,7 +108,7 @@ class DeclaredSpace(SpaceModel):
             with reading_once(study):
                 self._warn_of_left_out_trials(study)
                 record = suggest_next(self, study, trial, seed)
-        self._latest = _identity(study, trial), {**record["config"], **_fixed(trial)}
+        self._latest = _identity(study, trial), {**record["config"], **enqueued_values(trial)}
         return {name: value for name, value in record["config"].items() if name in search_space}
 
     def independent(self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
@@ -125,7 +125,7 @@ class DeclaredSpace(SpaceModel):
         if identity != _identity(study, trial):
             # Optuna's trial was read before its suggestion was stored, by another sampler or in another thread.
             stored = stored_trial(study, trial)
-            suggested = {**suggestion_record(stored).get("config", {}), **_fixed(stored)}
+            suggested = {**suggestion_record(stored).get("config", {}), **enqueued_values(stored)}
         check_request(self.space, trial.number, name, distribution, {**suggested, **trial.params})
         if name in suggested:
             return suggested[name]
@@ -176,8 +176,3 @@ class DeclaredSpace(SpaceModel):
 
 def _identity(study: Study, trial: FrozenTrial) -> Hashable:
     return study.study_name, trial.number, trial.datetime_start
-
-
-def _fixed(trial: FrozenTrial) -> dict[str, Any]:
-    """Return the values that the user fixed when the trial was enqueued."""
-    return dict(trial.system_attrs.get("fixed_params") or {})

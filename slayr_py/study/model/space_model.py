@@ -27,7 +27,7 @@ from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.proposer import Proposer
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.model.surrogate import Surrogate, surrogate_of
-from slayr_py.study.storage.attributes import CONTEXT_KEY, has_history
+from slayr_py.study.storage.attributes import CONTEXT_KEY, enqueued_values, has_history
 from slayr_py.study.storage.costs import check_cost_name
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.trials import observations
@@ -173,7 +173,7 @@ class SpaceModel:
         context = trial.user_attrs.get(CONTEXT_KEY)
         if context:
             return self.fixed_with(context)
-        enqueued = trial.system_attrs.get("fixed_params") or {}
+        enqueued = enqueued_values(trial)
         known = {name: value for name, value in enqueued.items() if name in self.encoder.names}
         if self.encoder.region is None or not known:
             return self.fixed

@@ -223,6 +223,11 @@ def suggestion_record(trial: FrozenTrial) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
+def enqueued_values(trial: FrozenTrial) -> dict[str, Any]:
+    """Return the values that were fixed when a trial was enqueued."""
+    return dict(trial.system_attrs.get("fixed_params") or {})
+
+
 def is_history(trial: FrozenTrial) -> bool:
     """Return whether a trial is a past experiment that the user added."""
     return suggestion_record(trial).get("phase") == HISTORY
