@@ -291,9 +291,9 @@ class Diagnostics:
 
     @classmethod
     def fromdict(cls, values: dict[str, Any]) -> Diagnostics:
-        """Read the form of :meth:`asdict`, also of earlier versions with fewer entries."""
+        """Read the form of :meth:`asdict`."""
         plain: dict[str, Any] = {k: float("nan") if v is None else v for k, v in values.items()}
-        texts = {name: tuple(plain.get(name, ())) for name in ("messages", "kernel_notes")}
+        texts = {name: tuple(plain[name]) for name in ("messages", "kernel_notes")}
         return cls(**(plain | texts))
 
     def __str__(self) -> str:

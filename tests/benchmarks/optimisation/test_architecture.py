@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from math import exp, log, prod
+from math import exp, prod
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
 
@@ -15,7 +14,7 @@ from benchmarks.common.problems import PROBLEMS, Problem
 from benchmarks.optimisation import architecture
 from benchmarks.optimisation.evolution import Evolution
 from benchmarks.optimisation.peers import initial_design, peer
-from benchmarks.optimisation.runs import COLUMNS, file_of, read_trials
+from benchmarks.optimisation.runs import read_trials
 from examples import architecture_search as example
 
 CHAIN = {
@@ -121,26 +120,6 @@ def test_slayr_is_given_the_graphs():
     own = peer("slayr").start(problem, 0).study.sampler.strategy.encoder
     assert own.matches(sl.space.Encoder(problem.space, problem.graphs))
     assert len(initial_design(problem.space, 0)) == 10
-
-
-def test_the_table_has_the_means_of_f(tmp_path, capsys):
-    for sampler, problems in {"slayr": architecture.GRAPHS, "evolution": ["paper"]}.items():
-        rows = [
-            dict.fromkeys(COLUMNS) | {"problem": p, "sampler": sampler, "seed": s, "number": n, "seconds": 2.0}
-            for p in problems
-            for s in (0, 1)
-            for n in range(25)
-        ]
-        for row in rows:
-            row["value"] = row["exact"] = log(0.06 + 0.02 * row["seed"] + (0.1 if row["number"] != 12 else 0))
-        pd.DataFrame(rows).to_csv(file_of(tmp_path, sampler, architecture.NAME), index=False)
-    architecture.main(["--report", "--output", str(tmp_path)])
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[2:] == [
-        "| slayr | 0.07 ± 0.01, 2 runs | not run | not run | 2.00 |",
-        "| evolution | 0.07 ± 0.01, 2 runs | not run | not run | 2.00 |",
-        "| slayr, complete graphs | 0.07 ± 0.01, 2 runs | not run | not run | 2.00 |",
-    ]
 
 
 def test_the_page_of_the_sources_has_the_stored_results():

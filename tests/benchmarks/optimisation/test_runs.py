@@ -7,7 +7,6 @@ import pytest
 from benchmarks.common.constrained_problems import CONSTRAINED
 from benchmarks.common.problems import PROBLEMS
 from benchmarks.optimisation.peers import initial_design, peer
-from benchmarks.optimisation.report import lost_table, rank_table
 from benchmarks.optimisation.runs import COLUMNS, read_trials, run_all
 
 MIXED = {"func2c": PROBLEMS["func2c"]}
@@ -78,15 +77,3 @@ def test_all_samplers_have_the_default_design_of_slayr():
         asked.append(sampler.ask())
         sampler.tell(asked[-1], problem.objective(asked[-1]))
     assert asked == initial_design(problem.space, 3)
-
-
-def test_the_report_has_errors_of_ranks_and_the_lost_problems():
-    names = ("f1", "f2", "f3")
-    values = {"slayr": (1.0, 5.0, 2.0), "random": (2.0, 4.0, 3.0)}
-    rows = [(name, sampler, 0, values[sampler][i]) for sampler in values for i, name in enumerate(names)]
-    best = pd.DataFrame(rows, columns=["problem", "sampler", "seed", 25])
-    best = best.set_index(["problem", "sampler", "seed"])
-    ranks = rank_table(best, ["slayr", "random"])
-    assert "| slayr | 1.33 ± 0.33 |" in ranks and "| random | 1.67 ± 0.33 |" in ranks
-    lost = lost_table(best, ["slayr", "random"]).splitlines()
-    assert lost[0].startswith("| behind: 1 ") and lost[2:] == ["| f2 at 25 | 5 | random 4 |"]

@@ -1,16 +1,13 @@
-"""The generative strategy as printed: what its generator, its policy and its searches lack."""
+"""The generative strategy as printed: what its generator lacks."""
 
 from __future__ import annotations
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
 
-from benchmarks.search.kernel_searches import kernel_search
 from benchmarks.search.printed import embedding_without_input
 from slayr_py.kernels.expressions import Leaf
 from slayr_py.search.strategies.generator import Embedding, Generator, Noise, draw_coordinates
 
-SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
 BASE = tuple(Leaf(name) for name in ("SE", "RQ", "PER", "LIN"))
 
 
@@ -30,7 +27,3 @@ def test_the_printed_generator_repeats_symbols():
         distinct.append(len(set(trajectories)))
     assert 0.63 < repeats[0] < 0.98 and repeats[1] < 0.15
     assert distinct[1] > 5 * distinct[0]
-
-
-def test_it_is_a_strategy_of_the_benchmarks():
-    assert kernel_search(SPACE, "printed", 1, base=["SE"], budget=4, restarts=1, jobs=1).strategy == "printed"

@@ -29,14 +29,3 @@ def test_equivalent_expressions():
     assert multiplied_out("SE[x1] * SE[x2]", 2) == multiplied_out("SE", 2) != multiplied_out("SE[x1]", 2)
     assert multiplied_out("RQ", 1) != multiplied_out("RQ * RQ", 1)
     assert columns_of("SE[x1] + LIN[x3]", 4) == {"x1", "x3"}
-
-
-def test_rows_are_appended_and_not_repeated(tmp_path, capsys):
-    options = ["--methods", "truth", "SE", "--seeds", "1", "--size", "20", "--budget", "1", "--output", str(tmp_path)]
-    recovery.main(options)
-    first = (tmp_path / "recovery.csv").read_text(encoding="utf-8")
-    assert len(first.splitlines()) == 1 + 2 * 2 * len(DOCUMENT)
-    table = capsys.readouterr().out
-    assert "| RQ * RQ | 1 | sd 0.1 | truth, 1 | 1 |" in table and "nan" not in table
-    recovery.main(options)
-    assert (tmp_path / "recovery.csv").read_text(encoding="utf-8") == first
