@@ -8,6 +8,8 @@ Problems: see benchmarks.common.related_problems; repetition i has related data 
 matern, se        Matérn-5/2 and squared exponential, no related data
 mixture           squared exponential, Matérn-1/2 and -3/2, tuned on the related data and fixed (eq. 13 of the document)
 pretrained        the defaults of slayr_py.svm.pretrain and of its kernel
+prediction        a smooth function of the machine's prediction beside a Matérn-5/2 kernel
+all               the prediction, both layers and a Matérn-5/2 kernel
 corner            the same about the document's origin, two layers and no base kernel
 centre            two layers and no base kernel, about the centre
 se-source         squared exponential with the length-scale of the machine
@@ -41,7 +43,19 @@ from slayr_py.kernels.expressions.pairs import Given
 from slayr_py.kernels.expressions.plan import Plan
 from slayr_py.space import Encoder
 
-KERNELS = ("matern", "se", "mixture", "pretrained", "corner", "centre", "se-source", "se-of-g", "mean-g")
+KERNELS = (
+    "matern",
+    "se",
+    "mixture",
+    "pretrained",
+    "prediction",
+    "all",
+    "corner",
+    "centre",
+    "se-source",
+    "se-of-g",
+    "mean-g",
+)
 AT = (10, 20, 30, 50)
 KEYS = ["problem", "kernel", "acquisition", "seed", "misleading"]
 COLUMNS = [*KEYS, "minimum", "seconds", "share_base", "first", *(f"at {k}" for k in AT)]
@@ -120,6 +134,8 @@ def kernel_of(name: str, data: Related, seed: int) -> tuple[Any, dict[str, Any]]
     pre = sl.svm.pretrain(space, data.configs, data.y, origin=origin, machine=machine, seed=seed + 1)
     if name == "pretrained":
         return pre.kernel(), {}
+    if name in ("prediction", "all"):
+        return pre.kernel(layers=0 if name == "prediction" else (0, 1, 2)), {}
     if name in ("corner", "centre"):
         return pre.kernel(layers=2, base=None), {}
     if name == "se-source":
@@ -160,7 +176,7 @@ def run(
         )
         values = np.array([trial.value for trial in result.study.trials])
         share = np.nan
-        if kernel == "pretrained":
+        if kernel in ("pretrained", "prediction", "all"):
             trials = [trial for trial in result.study.trials if trial.value is not None]
             post = sl.GaussianProcess(task.problem.space, chosen, warp="log").fit(
                 [trial.user_attrs.get("config", trial.params) for trial in trials], values, chains=2, pointwise=False
