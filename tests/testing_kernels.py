@@ -80,7 +80,7 @@ CASES: dict[str, tuple[Kernel, ConfigurationSpace]] = {
     "composite-plain": (Composite("LIN * PER + (RQ[x] + C) * SE"), plain_space()),
     "composite-mixed": (Composite("SE[lr,act] * RQ + (C + MAT32) * PER[units,lr] * LIN[lr,size]"), mixed_space()),
     "pretrained-plain": (pretrained(plain_space()), plain_space()),
-    "pretrained-mixed": (pretrained(mixed_space(), layers=2), mixed_space()),
+    "pretrained-mixed": (pretrained(mixed_space(), layers=(0, 2)), mixed_space()),
     "composite-given": (
         Composite(
             "ONE * LIN + TWO + SE",

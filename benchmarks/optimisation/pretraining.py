@@ -8,11 +8,12 @@ Problems: see benchmarks.common.related_problems; repetition i has related data 
 matern, se        Matérn-5/2 and squared exponential, no related data
 mixture           squared exponential, Matérn-1/2 and -3/2, tuned on the related data and fixed (eq. 13 of the document)
 pretrained        the defaults of slayr_py.svm.pretrain and of its kernel
+prediction        a smooth function of the machine's prediction beside a Matérn-5/2 kernel
+all               the prediction, both layers and a Matérn-5/2 kernel
 corner            the same about the document's origin, two layers and no base kernel
 centre            two layers and no base kernel, about the centre
 se-source         squared exponential with the length-scale of the machine
 se-of-g           squared exponential of the machine's prediction g(x)
-mean-g            Matérn-5/2 for the difference to g(x), a line through g being fitted to the observations
 
 Every finished run is appended to pretraining.csv; run the same command again to resume. --report only prints the table.
 """
@@ -41,7 +42,7 @@ from slayr_py.kernels.expressions.pairs import Given
 from slayr_py.kernels.expressions.plan import Plan
 from slayr_py.space import Encoder
 
-KERNELS = ("matern", "se", "mixture", "pretrained", "corner", "centre", "se-source", "se-of-g", "mean-g")
+KERNELS = ("matern", "se", "mixture", "pretrained", "prediction", "all", "corner", "centre", "se-source", "se-of-g")
 AT = (10, 20, 30, 50)
 KEYS = ["problem", "kernel", "acquisition", "seed", "misleading"]
 COLUMNS = [*KEYS, "minimum", "seconds", "share_base", "first", *(f"at {k}" for k in AT)]
@@ -120,6 +121,8 @@ def kernel_of(name: str, data: Related, seed: int) -> tuple[Any, dict[str, Any]]
     pre = sl.svm.pretrain(space, data.configs, data.y, origin=origin, machine=machine, seed=seed + 1)
     if name == "pretrained":
         return pre.kernel(), {}
+    if name in ("prediction", "all"):
+        return pre.kernel(layers=0 if name == "prediction" else (0, 1, 2)), {}
     if name in ("corner", "centre"):
         return pre.kernel(layers=2, base=None), {}
     if name == "se-source":
@@ -143,58 +146,31 @@ def run(
     task = related(problem, seed, data)
     task = task.misleading(seed) if misleading else task
     started = time.process_time()
-    if kernel == "mean-g":
-        values = residual_loop(task, acquisition, seed, budget)
-        share = np.nan
-    else:
-        chosen, priors = kernel_of(kernel, task, seed)
-        result = sl.minimize(
-            task.problem.objective,
-            task.problem.space,
-            budget=budget,
-            kernel=chosen,
-            priors=priors,
-            acquisition=acquisition,
-            seed=seed,
-            progress=False,
+    chosen, priors = kernel_of(kernel, task, seed)
+    result = sl.minimize(
+        task.problem.objective,
+        task.problem.space,
+        budget=budget,
+        kernel=chosen,
+        priors=priors,
+        acquisition=acquisition,
+        seed=seed,
+        progress=False,
+    )
+    values = np.array([trial.value for trial in result.study.trials])
+    share = np.nan
+    if kernel in ("pretrained", "prediction", "all"):
+        trials = [trial for trial in result.study.trials if trial.value is not None]
+        post = sl.GaussianProcess(task.problem.space, chosen, warp="log").fit(
+            [trial.user_attrs.get("config", trial.params) for trial in trials], values, chains=2, pointwise=False
         )
-        values = np.array([trial.value for trial in result.study.trials])
-        share = np.nan
-        if kernel == "pretrained":
-            trials = [trial for trial in result.study.trials if trial.value is not None]
-            post = sl.GaussianProcess(task.problem.space, chosen, warp="log").fit(
-                [trial.user_attrs.get("config", trial.params) for trial in trials], values, chains=2, pointwise=False
-            )
-            share = float(post.draws["share"][:, -1].mean())
+        share = float(post.draws["share"][:, -1].mean())
     row = {"problem": problem, "kernel": kernel, "acquisition": acquisition, "seed": seed, "misleading": misleading}
     row |= {"minimum": task.problem.minimum, "seconds": round(time.process_time() - started, 1), "share_base": share}
     best = np.minimum.accumulate(values)
     near = np.flatnonzero(best - task.problem.minimum < NEAR)
     row["first"] = int(near[0]) + 1 if len(near) else np.nan
     return row | {f"at {k}": best[k - 1] - task.problem.minimum if k <= budget else np.nan for k in AT}
-
-
-def residual_loop(task: Related, acquisition: str, seed: int, budget: int) -> np.ndarray:
-    """Minimise with a Gaussian process for the difference to a line through the machine's prediction, on candidates."""
-    encoder = Encoder(task.problem.space)
-    pre = sl.svm.pretrain(encoder, task.configs, task.y, machine="ridge" if len(task.y) > 150 else "svr")
-    configs = encoder.sobol(4 + len(encoder.names) // 2, seed)
-    values = [task.problem.objective(config) for config in configs]
-    gp = sl.GaussianProcess(encoder, sl.kernels.Matern(p=2))
-    while len(values) < budget:
-        g = pre.predict(configs)
-        y = np.array(values)
-        design = np.column_stack([np.ones(len(y)), g])
-        line = np.linalg.lstsq(design, y, rcond=None)[0]
-        candidates = encoder.sobol(2048, 100 * seed + len(values))
-        post = gp.fit(configs, y - design @ line, chains=2, warmup=200, draws=100, pointwise=False, retries=0)
-        prediction = post.predict(candidates)
-        mean = prediction.draw_mean + line[0] + line[1] * pre.predict(candidates)
-        name = {"ei": sl.acquisition.ei, "lcb": sl.acquisition.lcb}[acquisition]
-        score = name(mean, prediction.draw_sd, y.min()) if acquisition == "ei" else name(mean, prediction.draw_sd)
-        configs.append(candidates[int(np.argmax(score))])
-        values.append(task.problem.objective(configs[-1]))
-    return np.array(values)
 
 
 def _regrets(values: pd.Series) -> str:

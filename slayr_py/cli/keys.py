@@ -117,7 +117,7 @@ PRETRAIN = {
     "column": Key('"value"', "Name of the column of values."),
     "machine": Key('"svr"', 'Or "ridge", for more than a few hundred rows.'),
     "origin": Key('"centre"', 'Or "corner", { lr = 0.25 }: the centre of symmetries.', (dict,)),
-    "layers": Key("[1, 2]", "Uses of the learned features.", (int,)),
+    "layers": Key("[1, 2]", "Uses of the related data; 0 is the machine's prediction.", (int,)),
     "base": Key("true", "Add a Matern kernel for the part that the features do not explain."),
     "p": Key("2", "Order of this kernel."),
     "clip": Key("false", "Move values outside the space to its bounds."),

@@ -26,6 +26,7 @@ from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels import (
     FreeKernel,
+    Machine,
     Matern,
     Origin,
     Pretrained,
@@ -150,7 +151,8 @@ class Pretraining:
         Parameters
         ----------
         layers : int or sequence of int
-            Uses of the re-weighted kernel: 1 (normalised), 2 (distance of its features), or both.
+            One or more of 0, a smooth function of the machine's prediction; 1, the re-weighted kernel (normalised); 2,
+            the distance of its features.
         base : Matern or None
             Kernel of the part of the function that the related data do not explain.
 
@@ -184,8 +186,8 @@ class Pretraining:
             If an element is not a configuration of the space.
         """
         origin = origin_of(self.origin, self.encoder)
-        u = self.encoder.encode(configs).columns - origin
-        g = self.free_kernel.evaluate(u, self.support - origin) @ self.alpha + self.intercept
+        machine = Machine(self.free_kernel.series(len(self.columns)), self.support - origin, self.alpha)
+        g = machine.predict(self.encoder.encode(configs).columns - origin) + self.intercept
         if self.classes:
             return np.asarray(self.classes)[(g > 0).astype(np.intp)]
         return self.y_mean + self.y_sd * g

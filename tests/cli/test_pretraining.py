@@ -60,7 +60,7 @@ def test_values_outside_the_space_are_clipped_on_request(folder, related, capsys
         ("[pretrain]\n", '[pretrain] needs data = "FILE.csv"'),
         ('[pretrain]\ndata = "none.csv"\n', "there is no table"),
         (SECTION + 'column = "valeu"\n', "related.csv has no column 'valeu'; did you mean 'value'?"),
-        (SECTION + "layers = 3\n", "[pretrain]: layers is 3; use 1, 2 or (1, 2)"),
+        (SECTION + "layers = 3\n", "[pretrain]: layers is 3; use 0, 1, 2 or several of them"),
         (SECTION + 'base = "matern"\n', "base in [pretrain] must be true or false"),
         (SECTION + "degree = 2\n", "the se kernel takes no 'degree'"),
     ],

@@ -56,7 +56,7 @@ def with_learned_kernel(scenario: Scenario) -> Scenario:
     """Use a pre-trained kernel, in an expression if there is one."""
     has_conditions = scenario.space is not None
     if scenario.kernel == "auto":
-        return replace(scenario, kernel=learned_kernel(has_conditions))
+        return replace(scenario, kernel=learned_kernel(has_conditions, (0, 1, 2)))
     learned = {"PRE": learned_kernel(has_conditions, 2, None)}
     return replace(scenario, kernel=Composite(f"{scenario.kernel} + PRE", learned))
 

@@ -1,14 +1,16 @@
-"""Uses of a re-weighted kernel as a correlation, or as a squared distance, of configurations."""
+"""Uses of a machine as a correlation, or as a squared distance, of configurations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import ClassVar, cast
 
 import numpy as np
 from typing_extensions import override
 
 from slayr_py.kernels.expressions.pairs import Given
+from slayr_py.kernels.learned.machine import Machine
 from slayr_py.kernels.learned.reweighting import Reweighted
 from slayr_py.space import Encoded, Encoder, FloatArray, Layout
 
@@ -19,20 +21,42 @@ _MEDIAN_POINTS = 256
 
 
 class Features:
-    """The re-weighted kernel on configurations of a space.
+    """A machine and its re-weighted kernel on configurations of a space.
+
+    Parameters
+    ----------
+    machine : Machine
+    reweighted : callable
+        Returns the machine's re-weighted kernel; called when it is needed, since its features may take seconds.
+    origin : (C,) float64
+        Of the coordinates of both.
+    distance_scale : float, optional
+        Squared distance of the features that counts as 1.
 
     Attributes
     ----------
+    machine : Machine
     vanishing : int
         Largest number of configurations in one set at which K^E(u, u) is 0.
     """
 
-    def __init__(self, reweighted: Reweighted, origin: FloatArray, distance_scale: float | None) -> None:
-        self._reweighted = reweighted
+    def __init__(
+        self,
+        machine: Machine,
+        reweighted: Callable[[], Reweighted],
+        origin: FloatArray,
+        distance_scale: float | None,
+    ) -> None:
+        self.machine = machine
+        self._make_reweighted = reweighted
         self._origin = origin
         self._distance_scale = distance_scale
         self._last: tuple[Encoded, Encoded, FloatArray, FloatArray, FloatArray] | None = None
         self.vanishing = 0
+
+    @cached_property
+    def _reweighted(self) -> Reweighted:
+        return self._make_reweighted()
 
     @property
     def engine(self) -> str:
@@ -62,6 +86,14 @@ class Features:
             self._last = last = (a, b, k, own_a, own_b)
         return last[2:]
 
+    def predictions(self, a: Encoded) -> FloatArray:
+        """Return the machine's predictions, (n_a,)."""
+        return self.machine.predict(a.columns - self._origin)
+
+    def prediction_slopes(self, a: Encoded) -> FloatArray:
+        """Return the derivatives of the predictions by the real inputs of a, (n_a, D_c)."""
+        return self.machine.slopes(a.columns - self._origin)[:, list(a.encoder.column_of.values())]
+
     def slopes(self, a: Encoded, b: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return the derivatives of K^E(a, b) (n_a, n_b, D_c) and K^E(a, a) (n_a, D_c) by the real inputs of a."""
         u = a.columns - self._origin
@@ -73,12 +105,12 @@ class Features:
 
 
 class Layer(Given):
-    """A use of the re-weighted kernel.
+    """A use of a machine.
 
     Attributes
     ----------
     features : callable
-        Returns the re-weighted kernel on a space.
+        Returns the machine and its re-weighted kernel on a space.
     label : str
         Name of the part.
     """
@@ -87,6 +119,28 @@ class Layer(Given):
 
     def __init__(self, features: Callable[[Layout], Features]) -> None:
         self.features = features
+
+
+class Prediction(Layer):
+    """The squared difference of the machine's predictions, in units of their variance at its points."""
+
+    kind = "squared distance"
+    label = "prediction"
+
+    @override
+    def between(self, a: Encoded, b: Encoded) -> FloatArray:
+        return np.square(self._differences(a, b))
+
+    @override
+    def gradient(self, a: Encoded, b: Encoded) -> tuple[FloatArray, FloatArray]:
+        features = self.features(a.encoder)
+        differences = self._differences(a, b)
+        slopes = features.prediction_slopes(a) / features.machine.scale
+        return np.square(differences), 2 * differences[..., None] * slopes[:, None]
+
+    def _differences(self, a: Encoded, b: Encoded) -> FloatArray:
+        features = self.features(a.encoder)
+        return np.subtract.outer(features.predictions(a), features.predictions(b)) / features.machine.scale
 
 
 class OneLayer(Layer):
@@ -138,8 +192,8 @@ class TwoLayers(Layer):
         return self.between(a, b), slope
 
 
-LAYERS: dict[int, type[Layer]] = {1: OneLayer, 2: TwoLayers}
-"""Uses of the re-weighted kernel by number of layers."""
+LAYERS: dict[int, type[Layer]] = {0: Prediction, 1: OneLayer, 2: TwoLayers}
+"""Uses of a machine by number of layers of its re-weighted kernel."""
 
 
 def _squared_distance(k: FloatArray, own_a: FloatArray, own_b: FloatArray) -> FloatArray:

@@ -1,20 +1,24 @@
 """Covariance functions learned from related data (Shilton et al., arXiv 1802.05370).
 
 A machine with the weights alpha_i at the points u_i re-weights the features of its kernel: K^E(u, u') = sum_ij alpha_i
-alpha_j K_4(u_i, u_j, u, u') (theorem 3). It is used in two ways, both 1 on the diagonal:
+alpha_j K_4(u_i, u_j, u, u') (theorem 3). It is used in two ways, and the machine itself in a third, all 1 on the
+diagonal:
 
 * one layer (sections 5.1, 5.2): kappa_1 = K^E(u, u') / sqrt(K^E(u, u) K^E(u', u'));
 * two layers (section 5.3): kappa_2 = exp(-D / (2 lambda^2)) with the squared distance of the features,
-  D = K^E(u, u) + K^E(u', u') - 2 K^E(u, u'), in units of its median over the space.
+  D = K^E(u, u) + K^E(u', u') - 2 K^E(u, u'), in units of its median over the space;
+* prediction (not in the document): kappa_0 = exp(-(g(u) - g(u'))^2 / (2 lambda_0^2)), g(u) = sum_i alpha_i K_2(u_i, u),
+  in units of the standard deviation of g at the points u_i: a smooth function of the machine's prediction.
 
-The covariance is sigma_f^2 (share_1 kappa_1 + share_2 kappa_2 + share_base M_p), with a Matérn kernel M_p for
-functions that the related data do not show.
+The covariance is sigma_f^2 (share_0 kappa_0 + share_1 kappa_1 + share_2 kappa_2 + share_base M_p), with a Matérn kernel
+M_p for functions that the related data do not show.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -33,7 +37,8 @@ from slayr_py.kernels.expressions.leaf_kernels import GIVEN_LEAVES, LEAVES
 from slayr_py.kernels.expressions.pairs import Given
 from slayr_py.kernels.expressions.plan import Plan
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
-from slayr_py.kernels.learned.layers import LAYERS, Features, TwoLayers
+from slayr_py.kernels.learned.layers import LAYERS, Features
+from slayr_py.kernels.learned.machine import Machine
 from slayr_py.kernels.learned.origins import Origin, binary_of, check_origin, origin_of, radius_of
 from slayr_py.kernels.learned.pretrained_arguments import (
     checked_columns,
@@ -62,10 +67,10 @@ class Pretrained(Planned):
 
     :func:`slayr_py.svm.pretrain` and its ``kernel`` make it.
 
-    Its hyperparameters are ``share`` ("one layer", "two layers", "base"), the weights of the parts;
-    ``feature_lengthscale`` of the second layer, in units of the median distance; and ``lengthscale`` of the base kernel
-    for each encoded column. The learned parts are fixed. A ``share`` of the base near 1 indicates misleading related
-    data.
+    Its hyperparameters are ``share`` ("prediction", "one layer", "two layers", "base"), the weights of the parts;
+    ``feature_lengthscale`` of the prediction, in units of its standard deviation, and of the second layer, in units of
+    the median distance; and ``lengthscale`` of the base kernel for each encoded column. The learned parts are fixed.
+    A ``share`` of the base near 1 indicates misleading related data.
 
     Parameters
     ----------
@@ -81,7 +86,7 @@ class Pretrained(Planned):
         Origin of the coordinates u = x - o, on which a re-weighted kernel depends: 1/2 in every column ("centre") or 0
         ("corner"); the columns of a categorical parameter keep 0.
     layers : int or sequence of int
-        1, 2 or both.
+        One or more of 0, the machine's prediction; 1 and 2, layers of the re-weighted kernel.
     base : Matern or None
         Kernel of order 0, 1 or 2 for functions that the related data do not show.
     columns : sequence of str
@@ -191,8 +196,9 @@ class Pretrained(Planned):
         if len(self._parts) > 1:
             concentration = [self.concentration] * len(self.layers) + [1.0] * (self.base is not None)
             hyperparameters.append(Hyperparameter("share", Dirichlet(concentration), self._parts, "part"))
-        if 2 in self.layers:
-            scale = Hyperparameter("feature_lengthscale", LogNormal(0.0, 1.0), (TwoLayers.label,), "feature_part")
+        distances = tuple(LAYERS[k].label for k in self.layers if LAYERS[k].kind == "squared distance")
+        if distances:
+            scale = Hyperparameter("feature_lengthscale", LogNormal(0.0, 1.0), distances, "feature_part")
             hyperparameters.append(scale)
         return tuple(hyperparameters)
 
@@ -200,9 +206,11 @@ class Pretrained(Planned):
     def plan(self, encoder: Layout) -> Plan:
         given = tuple(LAYERS[layer](self.features) for layer in self.layers)
         leaves = []
+        n_distances = 0
         for i, part in enumerate(given):
             leaf = GIVEN_LEAVES[part.kind]
-            places = {name: slice(0, 1) for name in leaf.priors(0)}
+            places = {name: slice(n_distances, n_distances + 1) for name in leaf.priors(0)}
+            n_distances += len(places)
             leaves.append(leaf(part.label, (), places, i))
         if self.base is not None:
             columns = tuple(range(len(self.columns)))
@@ -297,7 +305,9 @@ class Pretrained(Planned):
         binary = binary_of(origin, encoder)
         key = (origin.tobytes(), binary)
         if key not in self._at:
+            points = self.support - origin
+            machine = Machine(self._free.series(len(self.columns)), points, self.alpha)
             radius = (1 + _MARGIN) * radius_of(origin)
-            reweighted = self._free.reweighted(self.support - origin, self.alpha, radius, binary=binary)
-            self._at[key] = Features(reweighted, origin, self.distance_scale)
+            reweighted = partial(self._free.reweighted, points, self.alpha, radius, binary=binary)
+            self._at[key] = Features(machine, reweighted, origin, self.distance_scale)
         return self._at[key]

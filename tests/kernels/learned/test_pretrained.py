@@ -98,6 +98,21 @@ def test_other_families_have_two_layers(space, family):
         Pretrained(base.support, base.alpha, lengthscale, **arguments)
 
 
+@pytest.mark.parametrize("family", ["se", "polynomial", "linear", "exponential"])
+def test_the_prediction_is_that_of_the_machine(family):
+    encoder = Encoder(plain_space())
+    configs = encoder.sobol(20, 1)
+    y = [c["x"] ** 2 + c["z"] for c in configs]
+    pre = svm.pretrain(encoder, configs, y, family=family, machine="ridge", C=10.0)
+    predicted = pre.predict(configs)  # every point of a ridge machine has a weight
+    distance = np.square(np.subtract.outer(predicted, predicted) / predicted.std())
+    prediction = pre.kernel(layers=0, base=None)
+    k = prediction.gram(
+        encoder.encode(configs), encoder.encode(configs), {"sigma_f": 1.0, "feature_lengthscale": [0.3]}
+    )
+    np.testing.assert_allclose(k, np.exp(-distance / (2 * 0.3**2)), rtol=1e-9)
+
+
 def test_unit_of_the_feature_distance_is_its_median_over_the_space():
     encoder = Encoder(plain_space())
     configs = encoder.sobol(10, 1)
@@ -121,6 +136,7 @@ ROUND_TRIPS = {
     "polynomial": kernel(None, family="polynomial", layers=2, family_options={"degree": 3, "coef0": 1 / 3}),
     "linear": kernel(None, family="linear", layers=2, base=None),
     "corner": kernel(origin="corner", layers=1, base=None),
+    "prediction": kernel(layers=(0, 2)),
     "a column called name": kernel(columns=("name", "z"), origin={"name": 0.25}),
 }
 
@@ -204,8 +220,8 @@ def test_arrays_of_the_caller_are_copied():
         ({"origin": {"w": 0.5}}, "origin names the column 'w'"),
         ({"origin": {"x": math.nan}}, r"the origin of 'x' is nan; give a number in \[0, 1\]"),
         *(
-            ({"layers": layers}, r"layers is .*; use 1, 2 or \(1, 2\)")
-            for layers in (0, 3, 1.7, True, "1", (), (1, 3), None)
+            ({"layers": layers}, r"layers is .*; use 0, 1, 2 or several of them")
+            for layers in (-1, 3, 1.7, True, "1", (), (1, 3), None)
         ),
         ({"base": "matern"}, "the base is 'matern'"),
         ({"base": Matern(p=3)}, r"the base is Matern\(p=3\)"),
