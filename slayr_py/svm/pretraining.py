@@ -161,21 +161,23 @@ class Pretraining:
         DataError
             For unknown layers, another base, or one layer of a family other than "se".
         """
-        learned = Pretrained(
+        kernel = Pretrained(
             self.support,
             self.alpha,
             self.lengthscale,
             family=self.family,
             origin=self.origin,
-            layers=2,
-            base=None,
+            layers=layers,
+            base=base,
             columns=self.columns,
             family_options=self.family_options,
             ranges=ranges_of(self.encoder),
             concentration=float(np.clip(2 * self.skill, _LEAST_CONCENTRATION, 1.0)),
         )
-        learned.distance_scale = learned.features(self.encoder).median_squared_distance(self.encoder, self.seed)
-        return learned.with_parts(layers, base)
+        if 2 not in kernel.layers:
+            return kernel
+        kernel.distance_scale = kernel.features(self.encoder).median_squared_distance(self.encoder, self.seed)
+        return kernel.with_parts(kernel.layers, base)
 
     def predict(self, configs: Any) -> NDArray[Any]:
         """Predict values in the units of y, or labels, (n,).
