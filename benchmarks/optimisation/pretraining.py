@@ -7,9 +7,9 @@ Problems: see benchmarks.common.related_problems; repetition i has related data 
 
 matern, se        Matérn-5/2 and squared exponential, no related data
 mixture           squared exponential, Matérn-1/2 and -3/2, tuned on the related data and fixed (eq. 13 of the document)
-pretrained        the defaults of slayr_py.svm.pretrain and of its kernel
 prediction        a smooth function of the machine's prediction beside a Matérn-5/2 kernel
 all               the prediction, both layers and a Matérn-5/2 kernel
+pretrained        the defaults of slayr_py.svm.pretrain and of its kernel
 corner            the same about the document's origin, two layers and no base kernel
 centre            two layers and no base kernel, about the centre
 se-source         squared exponential with the length-scale of the machine

@@ -23,7 +23,6 @@ from slayr_py.kernels.hyperparameters import (
 from slayr_py.kernels.learned import free_kernels as free
 from slayr_py.kernels.learned.enumeration import moment_features
 from slayr_py.kernels.learned.free_kernels import FreeKernel, SquaredExponential, checked_lengthscale, from_family
-from slayr_py.kernels.learned.machine import Machine
 from slayr_py.kernels.learned.moments import MomentFeatures
 from slayr_py.kernels.learned.origins import Origin, binary_of, origin_of, radius_of
 from slayr_py.kernels.learned.power_series import PowerSeries
@@ -64,7 +63,6 @@ __all__ = [
     "HalfNormal",
     "InverseGamma",
     "LogNormal",
-    "Machine",
     "Matern",
     "Normal",
     "Pretrained",

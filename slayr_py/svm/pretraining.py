@@ -26,7 +26,6 @@ from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels import (
     FreeKernel,
-    Machine,
     Matern,
     Origin,
     Pretrained,
@@ -187,9 +186,8 @@ class Pretraining:
         SpaceError
             If an element is not a configuration of the space.
         """
-        origin = origin_of(self.origin, self.encoder)
-        machine = Machine(self.free_kernel.series(len(self.columns)), self.support - origin, self.alpha)
-        g = machine.predict(self.encoder.encode(configs).columns - origin) + self.intercept
+        features = self.kernel(layers=0, base=None).features(self.encoder)
+        g = features.predictions(self.encoder.encode(configs)) + self.intercept
         if self.classes:
             return np.asarray(self.classes)[(g > 0).astype(np.intp)]
         return self.y_mean + self.y_sd * g

@@ -90,9 +90,10 @@ class Features:
         """Return the machine's predictions, (n_a,)."""
         return self.machine.predict(a.columns - self._origin)
 
-    def prediction_slopes(self, a: Encoded) -> FloatArray:
-        """Return the derivatives of the predictions by the real inputs of a, (n_a, D_c)."""
-        return self.machine.slopes(a.columns - self._origin)[:, list(a.encoder.column_of.values())]
+    def predictions_with_slopes(self, a: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return the predictions (n_a,) and their derivatives by the real inputs of a, (n_a, D_c)."""
+        g, slopes = self.machine.predict_with_slopes(a.columns - self._origin)
+        return g, slopes[:, list(a.encoder.column_of.values())]
 
     def slopes(self, a: Encoded, b: Encoded) -> tuple[FloatArray, FloatArray]:
         """Return the derivatives of K^E(a, b) (n_a, n_b, D_c) and K^E(a, a) (n_a, D_c) by the real inputs of a."""
@@ -129,18 +130,15 @@ class Prediction(Layer):
 
     @override
     def between(self, a: Encoded, b: Encoded) -> FloatArray:
-        return np.square(self._differences(a, b))
+        features = self.features(a.encoder)
+        return np.square(np.subtract.outer(features.predictions(a), features.predictions(b)) / features.machine.scale)
 
     @override
     def gradient(self, a: Encoded, b: Encoded) -> tuple[FloatArray, FloatArray]:
         features = self.features(a.encoder)
-        differences = self._differences(a, b)
-        slopes = features.prediction_slopes(a) / features.machine.scale
-        return np.square(differences), 2 * differences[..., None] * slopes[:, None]
-
-    def _differences(self, a: Encoded, b: Encoded) -> FloatArray:
-        features = self.features(a.encoder)
-        return np.subtract.outer(features.predictions(a), features.predictions(b)) / features.machine.scale
+        g, slopes = features.predictions_with_slopes(a)
+        differences = np.subtract.outer(g, features.predictions(b)) / features.machine.scale
+        return np.square(differences), 2 * differences[..., None] * (slopes / features.machine.scale)[:, None]
 
 
 class OneLayer(Layer):

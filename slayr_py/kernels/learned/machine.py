@@ -36,13 +36,15 @@ class Machine:
         """Return g(u), (n,)."""
         return np.asarray(self._series.of(*self._pairs(u)) @ self._alpha)
 
-    def slopes(self, u: FloatArray) -> FloatArray:
-        """Return the derivatives of g by u, (n, d)."""
+    def predict_with_slopes(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return g(u) (n,) and its derivatives by u, (n, d)."""
         sigma = self._series.sigma
-        slopes = (self._series.slope(*self._pairs(u)) * self._alpha) @ (self._points / sigma)
+        pairs = self._pairs(u)
+        g = np.asarray(self._series.of(*pairs) @ self._alpha)
+        slopes = (self._series.slope(*pairs) * self._alpha) @ (self._points / sigma)
         if self._series.damped:
-            slopes -= self.predict(u)[:, None] * u / sigma
-        return np.asarray(slopes)
+            slopes -= g[:, None] * u / sigma
+        return g, np.asarray(slopes)
 
     def _pairs(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return <<u, u_i>> and log r(u) r(u_i), both (n, N)."""
