@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
@@ -15,7 +16,7 @@ from slayr_py.inference.sampling.fm_density import FrequencyModulatedDensity
 from slayr_py.inference.sampling.hierarchical_density import HierarchicalDensity
 from slayr_py.inference.sampling.matern_density import MaternDensity
 from slayr_py.inference.sampling.method import FitMethod, Job, Kind
-from slayr_py.inference.sampling.numpy_density import CovarianceDensity
+from slayr_py.inference.sampling.numpy_density import NumpyDensity
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.population import Population, improve
@@ -60,65 +61,69 @@ class Carried(FitMethod):
 
     @override
     def sample(self, job: Job) -> Run:
-        if job.start is None:
-            return _from_prior(job)
-        shapes = {name: values.shape[1:] for name, values in job.start.points.items()}
-        draws = job.start.draws
-        try:
-            if draws.shape[1] > CARRIED_PARAMETERS:
-                return _tempered(job, draws, shapes)
-            return _reweighted(job, draws, shapes)
-        except np.linalg.LinAlgError as error:
-            raise ValueError(f"no proposal can be fitted to the {len(draws)} earlier draws: {error}") from error
+        return _from_prior(job) if job.start is None else _from_draws(job, job.start)
 
 
-def _reweighted(job: Job, draws: FloatArray, shapes: dict[str, tuple[int, ...]]) -> Run:
-    density = _density(job, shapes)
-    good = importance_limits(CARRIED_CHECKS, job.total_draws)
-    population = improve(density, draws, job.total_draws, good, np.random.default_rng(job.seed))
-    return density.run(population, {"steps": population.steps}, [])
+def _from_draws(job: Job, start: WarmStart) -> Run:
+    """Move draws of a similar posterior by importance sampling; if that fails or the parameters are many, temper."""
+    shapes = {name: values.shape[1:] for name, values in start.points.items()}
+    here = _written_here(job.model.name, job.data)
+    p = start.draws.shape[1]
+    if here is None and p > CARRIED_PARAMETERS:
+        raise ValueError(
+            f"method 'carried' takes at most {CARRIED_PARAMETERS} parameters of {job.model.name} with these data, and "
+            f"the start has {p}; use method='nuts'"
+        )
+    density = here(job.data, shapes) if here else Density(job, shapes)
+    rng = np.random.default_rng(job.seed)
+    with _singular_covariances(start.draws):
+        if p <= CARRIED_PARAMETERS:
+            good = importance_limits(CARRIED_CHECKS, job.total_draws)
+            population = improve(density, start.draws, job.total_draws, good, rng)
+            if good(population.pareto_k, population.ess) or isinstance(density, Density):
+                return density.run(population, {"steps": population.steps}, [])
+        assert not isinstance(density, Density)
+        return _tempered(job, density, start.draws, rng)
 
 
 def _from_prior(job: Job) -> Run:
-    """Move draws of the prior to the posterior in steps of importance sampling."""
-    found = _written_here(job.model.name, job.data)
-    shapes = program_contracts()[job.model.name].coordinate_shapes_in(job.data)
-    if found is None:
+    """Move draws of the prior to the posterior in steps of importance sampling; if that is not enough, temper."""
+    here = _written_here(job.model.name, job.data)
+    if here is None:
         raise ValueError("method 'carried' needs the draws of an earlier fit; pass start=posterior.warm_start()")
-    density = found(job.data, shapes)
+    density = here(job.data, program_contracts()[job.model.name].coordinate_shapes_in(job.data))
     good = importance_limits(CARRIED_CHECKS, job.total_draws)
     rng = np.random.default_rng(job.seed)
     start = density.prior_draws(_PRIOR_PROPOSALS, rng)
     population = improve(density, start, job.total_draws, good, rng, _PRIOR_PROPOSALS, _PRIOR_STEPS)
-    return density.run(population, {"steps": population.steps}, [])
+    if good(population.pareto_k, population.ess) or population.ess < start.shape[1]:
+        return density.run(population, {"steps": population.steps}, [])
+    with _singular_covariances(population.draws):
+        return _tempered(job, density, population.draws, rng)
 
 
-def _density(job: Job, shapes: dict[str, tuple[int, ...]]) -> CovarianceDensity | Density:
-    """Return the log density of a program: in NumPy where it is written there, else by a process."""
-    here = _written_here(job.model.name, job.data)
-    return here(job.data, shapes) if here else Density(job, shapes)
-
-
-def _written_here(program: str, data: Mapping[str, Any]) -> type[CovarianceDensity] | None:
-    """Return the class of the density of a program with these data, if it is written in NumPy."""
-    for density in (MaternDensity, FrequencyModulatedDensity):
-        if density.serves(program, data):
-            return density
-    return None
-
-
-def _tempered(job: Job, draws: FloatArray, shapes: dict[str, tuple[int, ...]]) -> Run:
-    if not HierarchicalDensity.serves(job.model.name, job.data):
-        raise ValueError(
-            f"method 'carried' takes at most {CARRIED_PARAMETERS} parameters of {job.model.name} with these data, and "
-            f"the start has {draws.shape[1]}; use method='nuts'"
-        )
-    density = HierarchicalDensity(job.data, shapes)
-    tempered = temper(density, draws, job.total_draws, TEMPERED_ESS, np.random.default_rng(job.seed))
+def _tempered(job: Job, density: NumpyDensity, draws: FloatArray, rng: np.random.Generator) -> Run:
+    tempered = temper(density, draws, job.total_draws, TEMPERED_ESS, rng)
     rows = np.arange(len(tempered.draws))
     population = Population(tempered.draws, rows, tempered.pareto_k, tempered.ess, len(tempered.temperatures))
     settings = {"steps": population.steps, "temperatures": tempered.temperatures, "moves": tempered.moves}
     return density.run(population, settings, [])
+
+
+@contextmanager
+def _singular_covariances(draws: FloatArray) -> Iterator[None]:
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        raise ValueError(f"no proposal can be fitted to the {len(draws)} earlier draws: {error}") from error
+
+
+def _written_here(program: str, data: Mapping[str, Any]) -> type[NumpyDensity] | None:
+    """Return the class of the density of a program with these data, if it is written in NumPy."""
+    for density in (MaternDensity, FrequencyModulatedDensity, HierarchicalDensity):
+        if density.serves(program, data):
+            return density
+    return None
 
 
 def can_carry(start: WarmStart | None) -> bool:
@@ -131,10 +136,8 @@ def can_carry(start: WarmStart | None) -> bool:
 
 def carries_to(program: str, data: Mapping[str, Any]) -> Callable[[WarmStart | None], bool]:
     """Return a function that tells whether a start, or None for the prior, can be carried to a program's posterior."""
-    if HierarchicalDensity.serves(program, data):
-        return lambda start: start is not None and len(start.draws) > start.draws.shape[1]
     if _written_here(program, data) is None:
         return can_carry
     shapes = program_contracts()[program].coordinate_shapes_in(data)
     few = sum(prod(shape) for shape in shapes.values()) <= CARRIED_PARAMETERS
-    return lambda start: few if start is None else can_carry(start)
+    return lambda start: few if start is None else len(start.draws) > start.draws.shape[1]

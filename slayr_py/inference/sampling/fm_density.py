@@ -8,19 +8,19 @@ graphs' Laplacians; W : products of eigenvectors at the vertices of a pair, summ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from typing_extensions import override
 
 from slayr_py.inference.sampling.coordinate_priors import Hyper
-from slayr_py.inference.sampling.numpy_density import CovarianceDensity, is_plain
+from slayr_py.inference.sampling.numpy_density import NumpyDensity, Slopes, is_plain
 from slayr_py.kernels import COMBINATIONS, MODULATORS
 from slayr_py.space import FloatArray
 
 
-class FrequencyModulatedDensity(CovarianceDensity):
+class FrequencyModulatedDensity(NumpyDensity):
     """Log density of the coordinates of the program, and the hyperparameters of resampled points."""
 
     def __init__(self, data: Mapping[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
@@ -45,30 +45,72 @@ class FrequencyModulatedDensity(CovarianceDensity):
     @override
     def hyper(self, points: FloatArray) -> Hyper:
         hyper = super().hyper(points)
-        damped = hyper.theta["beta"][:, self._graph_of] * self._data["lambda"]
-        shares = self._multiplicities / (1 + damped)
         mean_variance = np.ones(len(points))
-        for graph in self._graphs:
-            mean_variance *= shares[:, graph].sum(axis=1) / self._multiplicities[graph].sum()
+        for shares, total in self._shares(hyper.theta["beta"]):
+            mean_variance *= shares.sum(axis=1) / total
         sigma_f = hyper.theta["sigma_f"] / np.sqrt(mean_variance)[:, None]
         return hyper._replace(theta=hyper.theta | {"sigma_f": sigma_f})
 
     @override
-    def covariances(self, theta: Mapping[str, FloatArray]) -> FloatArray:
+    def covariances(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Slopes]:
         s = len(theta["mu"])
         product = np.empty((s, len(self._pairs.rows)))
         product[:] = np.square(theta["sigma_f"])
         distances = np.zeros_like(product)
-        if len(self._squares):
+        if "lengthscale" in theta:
             distances = (1 / np.square(theta["lengthscale"])) @ self._squares
         damped = theta["beta"][:, self._graph_of] * self._data["lambda"]
-        for p, graph in enumerate(self._graphs):
+
+        def denominators(p: int) -> Iterator[tuple[np.intp, FloatArray]]:
+            """Yield the eigenvalues of a graph and the denominators that modulate them."""
             modulated = 1 + theta["alpha"][:, p, None] * distances if "alpha" in theta else 1 + distances
+            for g in self._graphs[p]:
+                yield g, modulated + damped[:, g, None]
+
+        totals = []
+        for p in range(len(self._graphs)):
             total = np.zeros_like(product)
-            for g in graph:
-                total += self._weights[g] / (modulated + damped[:, g, None])
+            for g, denominator in denominators(p):
+                total += self._weights[g] / denominator
             product *= total
-        return product
+            totals.append(total)
+
+        def slopes(by_covariance: FloatArray) -> dict[str, FloatArray]:
+            by_log_k = by_covariance * product
+            by_log = {"sigma_f": 2 * by_log_k.sum(axis=1, keepdims=True)}
+            by_distance = np.zeros_like(product)
+            by_log["beta"] = by_log["sigma_f"] * self._sigma_f_by_log_beta(theta["beta"])
+            by_alpha = np.zeros_like(by_log["beta"])
+            for p, total in enumerate(totals):
+                by_total = np.divide(by_log_k, total, out=np.zeros_like(total), where=total != 0)
+                by_modulated = np.zeros_like(total)
+                for g, denominator in denominators(p):
+                    by_denominator = -self._weights[g] * by_total / np.square(denominator)
+                    by_log["beta"][:, p] += damped[:, g] * by_denominator.sum(axis=1)
+                    by_modulated += by_denominator
+                by_alpha[:, p] = np.einsum("sk,sk->s", by_modulated, distances)
+                by_distance += theta["alpha"][:, p, None] * by_modulated if "alpha" in theta else by_modulated
+            if "alpha" in theta:
+                by_log["alpha"] = by_alpha * theta["alpha"]
+            if "lengthscale" in theta:
+                by_log["lengthscale"] = -2 * (by_distance @ self._squares.T) / np.square(theta["lengthscale"])
+            return by_log
+
+        return product, slopes
+
+    def _shares(self, beta: FloatArray) -> Iterator[tuple[FloatArray, float]]:
+        """Yield, for each graph, the variances of its eigenvectors (s, eigenvalues) and the number of its vertices."""
+        shares = self._multiplicities / (1 + beta[:, self._graph_of] * self._data["lambda"])
+        for graph in self._graphs:
+            yield shares[:, graph], self._multiplicities[graph].sum()
+
+    def _sigma_f_by_log_beta(self, beta: FloatArray) -> FloatArray:
+        """Return the derivatives of log sigma_f, which is relative to the mean variance, by log beta, (s, P)."""
+        slopes = []
+        for graph, (shares, _) in zip(self._graphs, self._shares(beta), strict=True):
+            falls = shares * (1 - shares / self._multiplicities[graph])  # derivatives of the shares, negative
+            slopes.append(0.5 * falls.sum(axis=1) / shares.sum(axis=1))
+        return np.stack(slopes, axis=1)
 
     @property
     def _graph_of(self) -> np.ndarray[Any, np.dtype[np.intp]]:

@@ -6,12 +6,6 @@ pairs. Only pairs in which a real parameter is active twice need elementary func
 parameters a gradient takes about as long as in the program, and no process has to start for it. The result differs
 from the program's by rounding and by a constant.
 
-With C = L L' the covariance of the observations, t = T(y) - mu and v = C^-1 t,
-
-    d log p / d theta = tr(G dC / d theta),   G = (v v' - C^-1) / 2
-
-(Rasmussen & Williams 2006, eq. 5.9).
-
 Symbols
 -------
 s : points; N : observations; D : dimensions; w : squared ratio of weight to length-scale along a dimension; u : squared
@@ -27,9 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from slayr_py.inference.sampling.coordinate_priors import Hyper
-from slayr_py.inference.sampling.numpy_density import BLOCK, NumpyDensity, is_plain
-from slayr_py.inference.warp import log_slope, slopes_by_log_warp, warped
+from slayr_py.inference.sampling.numpy_density import NumpyDensity, Slopes, is_plain
 from slayr_py.kernels import BASES, matern_with_slope
 from slayr_py.space import FloatArray
 
@@ -90,68 +82,22 @@ class HierarchicalDensity(NumpyDensity):
         return not data["add"] and int(data["base"]) != BASES["rq"]
 
     @override
-    def __call__(self, points: FloatArray) -> FloatArray:
-        return self._evaluate(points, gradient=False)[0]
-
-    def with_gradient(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return log densities (s,) and gradients (s, P); minus infinity and zeros where they are undefined."""
-        return self._evaluate(points, gradient=True)
-
-    def _evaluate(self, points: FloatArray, gradient: bool) -> tuple[FloatArray, FloatArray]:
-        density = np.empty(len(points))
-        slopes = np.zeros(points.shape)
-        size = max(1, BLOCK // len(self._pairs.rows))
-        for i in range(0, len(points), size):
-            block = slice(i, i + size)
-            with np.errstate(all="ignore"):  # hyperparameters far outside have a density of 0
-                hyper = self._priors(points[block])
-                likelihood, by_theta = self._log_likelihood(hyper, gradient)
-            density[block] = hyper.log_prior + likelihood
-            if gradient:
-                slopes[block] = hyper.gradient + by_theta
-        undefined = ~np.isfinite(density) | ~np.isfinite(slopes).all(axis=1)
-        density[undefined] = -np.inf
-        slopes[undefined] = 0.0
-        return density, slopes
-
-    def _log_likelihood(self, hyper: Hyper, gradient: bool) -> tuple[FloatArray, FloatArray]:
-        """Return log N(T(y) | mu, K + S) + sum log T'(y), (s,), and its derivatives by the coordinates (s, P)."""
-        theta = hyper.theta
-        s = len(theta["mu"])
-        n = len(self._errors)
-        y = np.broadcast_to(self._data["y"], (s, n))
-        targets = (warped(y, theta["warp"], self._pivot) if "warp" in theta else y) - theta["mu"]
+    def covariances(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Slopes]:
         weights = np.square(np.exp(np.log(theta["gamma"]) @ self._lineage.T) / theta["lengthscale"])
         parts = self._correlations(weights, theta["rho"])
-        variance = np.square(theta["sigma_f"])
-        noise = np.square(theta["sigma_n"]) + self._errors
-        k = variance * np.exp(parts.log_k)
-        packed = k.copy()
-        packed[:, self._pairs.diagonal] += noise
-        total, solved = self._pairs.log_normal(packed, targets, gradient)
-        if "warp" in theta:
-            total += log_slope(y, theta["warp"], self._pivot).sum(axis=1)
-        if not gradient:
-            return total, np.empty(0)
+        k = np.square(theta["sigma_f"]) * np.exp(parts.log_k)
 
-        # G of the module's docstring: its diagonal, and twice its entries below it; ``packed`` has the inverses
-        by_k = solved[:, self._pairs.rows] * solved[:, self._pairs.columns] - packed
-        by_k[:, self._pairs.diagonal] *= 0.5
-        trace = by_k[:, self._pairs.diagonal].sum(axis=1, keepdims=True)
-        by_k *= k
-        by_w, by_rho = self._by_kernel(by_k, parts, weights, theta["rho"])
-        by_log = {
-            "mu": solved.sum(axis=1, keepdims=True),
-            "sigma_f": 2 * by_k.sum(axis=1, keepdims=True),
-            "sigma_n": 2 * np.square(theta["sigma_n"]) * trace,
-            "gamma": 2 * by_w @ self._lineage,
-            "rho": by_rho * theta["rho"],
-            "lengthscale": -2 * by_w,
-        }
-        if "warp" in theta:
-            by_target, by_slope = slopes_by_log_warp(y, theta["warp"], self._pivot)
-            by_log["warp"] = np.sum(by_slope - solved * by_target, axis=1, keepdims=True)
-        return total, np.concatenate([by_log[name] * hyper.slopes[name] for name in theta], axis=1)
+        def slopes(by_covariance: FloatArray) -> dict[str, FloatArray]:
+            by_log_k = by_covariance * k
+            by_w, by_rho = self._by_kernel(by_log_k, parts, weights, theta["rho"])
+            return {
+                "sigma_f": 2 * by_log_k.sum(axis=1, keepdims=True),
+                "gamma": 2 * by_w @ self._lineage,
+                "rho": by_rho * theta["rho"],
+                "lengthscale": -2 * by_w,
+            }
+
+        return k, slopes
 
     def _correlations(self, weights: FloatArray, rho: FloatArray) -> _Correlations:
         once, by_once = self._log_base(weights)

@@ -1,26 +1,40 @@
-"""What the log densities in NumPy of single programs have in common."""
+r"""What the log densities in NumPy of single programs have in common, and their gradients.
+
+With C = L L' the covariance of the observations, t = T(y) - mu and v = C^-1 t,
+
+    d log p / d theta = tr(G dC / d theta),   G = (v v' - C^-1) / 2
+
+(Rasmussen & Williams 2006, eq. 5.9).
+
+Symbols
+-------
+s : points; N : observations; P : coordinates; pairs : N (N + 1) / 2.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
-from typing_extensions import override
 
 from slayr_py.inference.sampling.coordinate_priors import CoordinatePriors, Hyper
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.packed import PackedPairs
 from slayr_py.inference.sampling.population import Population
-from slayr_py.inference.warp import log_slope, pivot_of, warped
+from slayr_py.inference.warp import log_slope, pivot_of, slopes_by_log_warp, warped
 from slayr_py.space import FloatArray
 
 BLOCK = 2**16  # doubles in the covariances of a block of points, which stay in the cache
 
 
+Slopes: TypeAlias = Callable[[FloatArray], dict[str, FloatArray]]
+"""Map derivatives by the covariances of pairs (s, pairs) to those by the logarithms of the hyperparameters."""
+
+
 class NumpyDensity(ABC):
-    """Log density of the coordinates of a program, and the run of its draws.
+    """Log density of the coordinates of a program and its gradient, and the run of its draws.
 
     A carried posterior evaluates the density at a thousand points. This takes less time here than in a process, which
     has to start and to read and write text. The result differs from the program's by rounding and by a constant.
@@ -48,8 +62,11 @@ class NumpyDensity(ABC):
         """Return whether the density of a program with these data is computed here."""
 
     @abstractmethod
-    def __call__(self, points: FloatArray) -> FloatArray:
-        """Return log densities (s,) at points (s, P), up to a constant; minus infinity where undefined."""
+    def covariances(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Slopes]:
+        """Return the covariances (s, pairs) of the function at pairs of observations, and their `Slopes`.
+
+        The pairs are in the order of `PackedPairs`.
+        """
 
     def hyper(self, points: FloatArray) -> Hyper:
         """Return the hyperparameters and prior densities at points (s, P)."""
@@ -67,35 +84,56 @@ class NumpyDensity(ABC):
         settings = settings | {"density": "numpy"}
         return Run(variables, self._shapes, settings, {}, population.pareto_k, population.ess, calls=calls)
 
-
-class CovarianceDensity(NumpyDensity):
-    """Log density of a program from the covariances of all pairs of observations."""
-
-    @abstractmethod
-    def covariances(self, theta: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the covariances (s, pairs) of the function at pairs of observations, in the order of `PackedPairs`."""
-
-    @override
     def __call__(self, points: FloatArray) -> FloatArray:
-        density = np.empty(len(points))
-        block = max(1, BLOCK // len(self._pairs.rows))
-        for i in range(0, len(points), block):
-            rows = slice(i, i + block)
-            with np.errstate(all="ignore"):  # hyperparameters far outside have a density of 0
-                hyper = self.hyper(points[rows])
-                density[rows] = hyper.log_prior + self._log_likelihood(hyper.theta)
-        return np.where(np.isfinite(density), density, -np.inf)
+        """Return log densities (s,) at points (s, P), up to a constant; minus infinity where undefined."""
+        return self._evaluate(points, gradient=False)[0]
 
-    def _log_likelihood(self, theta: Mapping[str, FloatArray]) -> FloatArray:
-        """Return log N(T(y) | mu, K + S) + sum log T'(y), (s,), without its constant."""
+    def with_gradient(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log densities (s,) and gradients (s, P); minus infinity and zeros where they are undefined."""
+        return self._evaluate(points, gradient=True)
+
+    def _evaluate(self, points: FloatArray, gradient: bool) -> tuple[FloatArray, FloatArray]:
+        density = np.empty(len(points))
+        slopes = np.zeros(points.shape)
+        size = max(1, BLOCK // len(self._pairs.rows))
+        for i in range(0, len(points), size):
+            block = slice(i, i + size)
+            with np.errstate(all="ignore"):  # hyperparameters far outside have a density of 0
+                hyper = self.hyper(points[block])
+                likelihood, by_coordinate = self._log_likelihood(hyper, gradient)
+            density[block] = hyper.log_prior + likelihood
+            if gradient:
+                slopes[block] = hyper.gradient + by_coordinate
+        undefined = ~np.isfinite(density) | ~np.isfinite(slopes).all(axis=1)
+        density[undefined] = -np.inf
+        slopes[undefined] = 0.0
+        return density, slopes
+
+    def _log_likelihood(self, hyper: Hyper, gradient: bool) -> tuple[FloatArray, FloatArray]:
+        """Return log N(T(y) | mu, K + S) + sum log T'(y), (s,), and its derivatives by the coordinates (s, P)."""
+        theta = hyper.theta
         y = np.broadcast_to(self._data["y"], (len(theta["mu"]), len(self._errors)))
-        by_slope = np.zeros(len(y))
+        targets = (warped(y, theta["warp"], self._pivot) if "warp" in theta else y) - theta["mu"]
+        covariances, slopes = self.covariances(theta)
+        packed = covariances.copy() if gradient else covariances
+        packed[:, self._pairs.diagonal] += np.square(theta["sigma_n"]) + self._errors
+        total, solved = self._pairs.log_normal(packed, targets, gradient)
         if "warp" in theta:
-            by_slope = log_slope(y, theta["warp"], self._pivot).sum(axis=1)
-            y = warped(y, theta["warp"], self._pivot)
-        covariances = self.covariances(theta)
-        covariances[:, self._pairs.diagonal] += np.square(theta["sigma_n"]) + self._errors
-        return by_slope + self._pairs.log_normal(covariances, y - theta["mu"])[0]
+            total += log_slope(y, theta["warp"], self._pivot).sum(axis=1)
+        if not gradient:
+            return total, np.empty(0)
+
+        # G of the module's docstring: its diagonal, and twice its entries below it; ``packed`` has the inverses
+        by_covariance = solved[:, self._pairs.rows] * solved[:, self._pairs.columns] - packed
+        by_covariance[:, self._pairs.diagonal] *= 0.5
+        trace = by_covariance[:, self._pairs.diagonal].sum(axis=1, keepdims=True)
+        by_log = slopes(by_covariance)
+        by_log["mu"] = solved.sum(axis=1, keepdims=True)
+        by_log["sigma_n"] = 2 * np.square(theta["sigma_n"]) * trace
+        if "warp" in theta:
+            by_target, by_slope = slopes_by_log_warp(y, theta["warp"], self._pivot)
+            by_log["warp"] = np.sum(by_slope - solved * by_target, axis=1, keepdims=True)
+        return total, np.concatenate([by_log[name] * hyper.slopes[name] for name in theta], axis=1)
 
 
 def is_plain(data: Mapping[str, Any]) -> bool:

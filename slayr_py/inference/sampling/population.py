@@ -45,6 +45,7 @@ _MOST_MIXTURES = 2  # whose proposals are weighted; earlier ones are far from th
 _MOST_COMPONENTS = 8
 _DRAWS_PER_PARAMETER = 4  # effective draws that the weights of a population are worth
 _DRAWS_PER_COMPONENT = 4  # per parameter; fewer draws do not determine a covariance
+_PATIENCE = 2  # components that may be added without a better BIC; two may improve it together
 _RIDGE = 1e-3  # added to the variances of components, relative to the variances of the population
 _ITERATIONS = 30  # most steps of expectation maximisation
 _LIKELIHOOD_GAIN = 1e-3  # least gain of the mean log likelihood for a further step
@@ -250,7 +251,7 @@ def _fit_proposal(points: FloatArray, weights: FloatArray, rng: np.random.Genera
     relevant = np.argsort(-weights, kind="stable")[:_MOST_CENTRES]
     points = points[relevant]
     weights = weights[relevant] / weights[relevant].sum()
-    centres, shares, roots = _normal_mixture(points, weights, covariance, rng)
+    centres, shares, roots = normal_mixture(points, weights, covariance, rng)
     return _Mixture(
         [points, *(centre[None] for centre in centres)],
         [weights / 2, *(np.array([share / 2]) for share in shares)],
@@ -258,12 +259,30 @@ def _fit_proposal(points: FloatArray, weights: FloatArray, rng: np.random.Genera
     )
 
 
-class _Normals(NamedTuple):
+class Normals(NamedTuple):
     """Normal distributions: centres (K, P), shares (K,) and lower Cholesky factors of the covariances (K, P, P)."""
 
     centres: FloatArray
     shares: FloatArray
     roots: FloatArray
+
+    def draw(self, s: int, rng: np.random.Generator) -> FloatArray:
+        """Return s draws, (s, P)."""
+        normal = rng.standard_normal((s, self.centres.shape[1]))
+        if len(self.shares) == 1:
+            return np.asarray(self.centres + normal @ self.roots[0].T)
+        chosen = rng.choice(len(self.shares), s, p=self.shares)
+        return np.asarray(self.centres[chosen] + np.einsum("sij,sj->si", self.roots[chosen], normal))
+
+    def log_density(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log densities (m,) at points (m, P), and their gradients (m, P)."""
+        terms = self.log_terms(points).T
+        total = log_sum_exp(terms)
+        shares = np.exp(terms - total)
+        apart = points - self.centres[:, None]
+        white = np.linalg.solve(self.roots, apart.transpose(0, 2, 1))
+        slopes = np.linalg.solve(self.roots.transpose(0, 2, 1), white)
+        return total, -np.einsum("km,kpm->mp", shares, slopes)
 
     def log_terms(self, points: FloatArray) -> FloatArray:
         """Return log share and density of every component, (m, K), at points (m, P)."""
@@ -273,12 +292,12 @@ class _Normals(NamedTuple):
         return np.asarray((np.log(self.shares) - log_roots) - 0.5 * squares.T)
 
 
-def _normal_mixture(
+def normal_mixture(
     points: FloatArray, weights: FloatArray, covariance: FloatArray, rng: np.random.Generator
-) -> _Normals:
+) -> Normals:
     """Fit normal distributions to weighted points by maximum likelihood; the BIC decides their number.
 
-    The number grows until a further distribution does not improve the BIC.
+    The number grows until two further distributions do not improve the BIC.
     """
     p = points.shape[1]
     root = np.linalg.cholesky(covariance)
@@ -286,24 +305,27 @@ def _normal_mixture(
     effective = 1 / np.sum(np.square(weights))
     best = None
     lowest = np.inf
+    best_k = 0
     for k in range(1, 1 + max(1, min(_MOST_COMPONENTS, int(effective / (_DRAWS_PER_COMPONENT * p))))):
         normals, log_likelihood = _fit_normals(white, weights, k, rng)
         size = k * (1 + p + p * (p + 1) / 2) - 1
         criterion = size * np.log(effective) - 2 * effective * log_likelihood
-        if criterion >= lowest:
+        if criterion < lowest:
+            best = normals
+            lowest = criterion
+            best_k = k
+        elif k == best_k + _PATIENCE:
             break
-        best = normals
-        lowest = criterion
     if best is None:
         raise ValueError("no normal distribution fits the draws")
-    return _Normals(best.centres @ root.T, best.shares, root @ best.roots)
+    return Normals(best.centres @ root.T, best.shares, root @ best.roots)
 
 
-def _fit_normals(points: FloatArray, weights: FloatArray, k: int, rng: np.random.Generator) -> tuple[_Normals, float]:
+def _fit_normals(points: FloatArray, weights: FloatArray, k: int, rng: np.random.Generator) -> tuple[Normals, float]:
     """Return k normal distributions by expectation maximisation, and the mean log likelihood of the weighted points."""
     m, p = points.shape
-    centres = points[rng.choice(m, k, replace=False, p=weights)] if k > 1 else (weights @ points)[None]
-    normals = _Normals(centres, np.full(k, 1 / k), np.tile(np.eye(p), (k, 1, 1)))
+    centres = _spread(points, weights, k, rng) if k > 1 else (weights @ points)[None]
+    normals = Normals(centres, np.full(k, 1 / k), np.tile(np.eye(p), (k, 1, 1)))
     before = -np.inf
     for _ in range(_ITERATIONS):
         log_terms = normals.log_terms(points)
@@ -317,5 +339,16 @@ def _fit_normals(points: FloatArray, weights: FloatArray, k: int, rng: np.random
         centres = shares.T @ points / size[:, None]
         apart = points - centres[:, None]
         covariances = np.einsum("mk,kmi,kmj->kij", shares, apart, apart, optimize=True) / size[:, None, None]
-        normals = _Normals(centres, size / size.sum(), np.linalg.cholesky(covariances + _RIDGE * np.eye(p)))
+        normals = Normals(centres, size / size.sum(), np.linalg.cholesky(covariances + _RIDGE * np.eye(p)))
     return normals, before
+
+
+def _spread(points: FloatArray, weights: FloatArray, k: int, rng: np.random.Generator) -> FloatArray:
+    """Return k of the points (m, P) that are far from each other (Arthur & Vassilvitskii 2007, "k-means++")."""
+    chosen = [rng.choice(len(points), p=weights)]
+    squares = np.full(len(points), np.inf)
+    for _ in range(1, k):
+        squares = np.minimum(squares, np.square(points - points[chosen[-1]]).sum(axis=1))
+        far = weights * squares
+        chosen.append(rng.choice(len(points), p=far / far.sum()))
+    return points[chosen]

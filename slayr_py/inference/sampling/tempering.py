@@ -1,10 +1,11 @@
 r"""Draws of a posterior with many parameters from draws near it, by tempered sequential Monte Carlo.
 
-In thirty dimensions the importance ratios of any mixture vary too much. Instead, a normal distribution q is fitted to
-the draws, and particles move from q to the posterior p through the distributions q^(1 - b) p^b, b from 0 to 1 (Neal
-2001, "Annealed importance sampling"; Del Moral, Doucet & Jasra 2006, "Sequential Monte Carlo samplers"). Each step of b
-is as large as the importance ratios permit. After each step the particles are resampled, and Hamiltonian Monte Carlo
-moves them in the coordinates in which q is standard normal. A trajectory is long enough to draw afresh in every
+In thirty dimensions the importance ratios of any mixture vary too much, and in a dozen if there are several modes.
+Instead, a normal distribution or a mixture of a few, q, is fitted to the draws, and particles move from q to the
+posterior p through the distributions q^(1 - b) p^b, b from 0 to 1 (Neal 2001, "Annealed importance sampling"; Del
+Moral, Doucet & Jasra 2006, "Sequential Monte Carlo samplers"). Each step of b is as large as the importance ratios
+permit. After each step the particles are resampled, and Hamiltonian Monte Carlo moves them in the coordinates in which
+the mean covariance of the components of q is the identity. A trajectory is long enough to draw afresh in every
 direction in which p and q are alike, such as the directions about which the data say nothing.
 
 The effective number of draws follows from lineages: only particles with a common ancestor among the first proposals
@@ -13,8 +14,8 @@ until this number suffices.
 
 Symbols
 -------
-s : proposals; m : particles; P : parameters of the program; b : inverse temperature; x : coordinates in which q is
-standard normal; ratio : log p - log q.
+s : proposals; m : particles; K : components of q; P : parameters of the program; b : inverse temperature; x :
+coordinates in which the mean covariance of the components is the identity; ratio : log p - log q.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from numpy.typing import NDArray
 from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
 from slayr_py.inference.diagnostics.importance import systematic_rows
-from slayr_py.inference.sampling.population import power_for
+from slayr_py.inference.sampling.population import Normals, normal_mixture, power_for
 from slayr_py.space import FloatArray
 
-PARTICLES = 100
+PARTICLES = 100  # twice as many if q has several components, between which they do not move
 PER_PARTICLE = 10
 """Proposals from q for each particle."""
 
@@ -39,6 +40,7 @@ _EFFECTIVE = 0.5  # smallest effective share of the particles after a step of b
 _SMALLEST_INCREASE = 1e-3  # of b
 _MOST_STEPS = 12
 _MOST_MOVES = 10  # of the particles at b = 1
+_INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
 _LAST = 2  # moves after which the particles are draws
 _LEAPFROG = 8  # steps of a trajectory
 _FIRST_STEP = 0.2
@@ -106,19 +108,19 @@ def temper(density: Gradients, start: FloatArray, n: int, smallest_ess: float, r
     ValueError, LinAlgError
         If fewer than five proposals have a finite density, or the covariance of the draws is singular.
     """
-    normal = _Normal.fitted(start)
-    m = max(PARTICLES, -(-n // _LAST))
-    x = rng.standard_normal((PER_PARTICLE * m, start.shape[1]))
-    log_p = density(normal.points(x))
+    target = _Target.fitted(density, start, rng)
+    m = max(PARTICLES * min(2, len(target.normals.shares)), -(-n // _LAST))
+    x = target.normals.draw(PER_PARTICLE * m, rng)
+    log_p = density(target.points(x))
     if np.isfinite(log_p).sum() < _FEWEST:
         raise ValueError(f"only {np.isfinite(log_p).sum()} of {len(x)} proposals have a finite density")
-    particles = _Particles(density, normal, x, log_p)
+    particles = _Particles(target, x, log_p)
     shapes = []
     temperatures: list[float] = []
     b = 0.0
     wanted = float(m)
     while b < 1 and len(temperatures) < _MOST_STEPS:
-        ratio = particles.log_p + 0.5 * np.square(particles.x).sum(axis=1)
+        ratio = particles.log_p - particles.log_q
         finite = np.flatnonzero(np.isfinite(ratio))
         increase = power_for(ratio[finite], 1 - b, wanted)
         weights, shape = pareto_smooth(increase * ratio[finite])
@@ -140,7 +142,7 @@ def temper(density: Gradients, start: FloatArray, n: int, smallest_ess: float, r
         if ess >= smallest_ess:
             break
     rows = np.linspace(0, _LAST * m - 1, n).round().astype(np.intp)
-    draws = normal.points(np.concatenate(last)[rows])
+    draws = target.points(np.concatenate(last)[rows])
     reached = max(shapes) if b == 1 else np.inf  # another distribution than the posterior fails the check
     return Tempered(draws, reached, ess, temperatures, particles.moves, particles.acceptance)
 
@@ -162,79 +164,126 @@ def effective_number(draws: FloatArray, ancestors: NDArray[np.intp]) -> float:
 
 
 @dataclass(frozen=True)
-class _Normal:
-    """The normal distribution q: its centre (P,) and the lower Cholesky factor (P, P) of its covariance."""
+class _Target:
+    """The posterior p and the mixture q in coordinates x.
 
+    Attributes
+    ----------
+    density : Gradients
+    centre, root : (P,), (P, P) float64
+        The program's coordinates are centre + root x.
+    normals : Normals
+        q in the coordinates x.
+    """
+
+    density: Gradients
     centre: FloatArray
     root: FloatArray
+    normals: Normals
 
     @classmethod
-    def fitted(cls, draws: FloatArray) -> _Normal:
-        """Fit to draws (m, P); correlations are shrunk by a share that grows with P / m."""
+    def fitted(cls, density: Gradients, draws: FloatArray, rng: np.random.Generator) -> _Target:
+        """Fit q to draws (m, P); the correlations of a single normal are shrunk by a share that grows with P / m."""
         m, p = draws.shape
-        covariance = np.cov(draws.T).reshape(p, p) * (m / (m + p))
-        covariance[np.diag_indices(p)] *= (m + p) / m
-        return cls(draws.mean(axis=0), np.linalg.cholesky(covariance))
+        covariance = np.cov(draws.T).reshape(p, p)
+        fitted = normal_mixture(draws, np.full(m, 1 / m), covariance, rng)
+        if len(fitted.shares) == 1:
+            covariance = covariance * (m / (m + p))
+            covariance[np.diag_indices(p)] *= (m + p) / m
+            root = np.linalg.cholesky(covariance)
+            return cls(density, draws.mean(axis=0), root, Normals(np.zeros((1, p)), np.ones(1), np.eye(p)[None]))
+        roots = _INFLATION * fitted.roots
+        root = np.linalg.cholesky(np.einsum("k,kij,klj->il", fitted.shares, roots, roots))
+        centre = fitted.shares @ fitted.centres
+        centres = np.asarray(np.linalg.solve(root, (fitted.centres - centre).T).T)
+        return cls(density, centre, root, Normals(centres, fitted.shares, np.asarray(np.linalg.solve(root, roots))))
 
     def points(self, x: FloatArray) -> FloatArray:
         """Return the program's coordinates (s, P) of points x."""
         return np.asarray(self.centre + x @ self.root.T)
 
+    def log_p(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log p (s,) and its gradient (s, P) by x."""
+        log_p, slope = self.density.with_gradient(self.points(x))
+        return log_p, slope @ self.root
+
+
+class _State(NamedTuple):
+    """Particles x (m, P), log p and log q (m,), and their gradients (m, P) by x."""
+
+    x: FloatArray
+    log_p: FloatArray
+    slope_p: FloatArray
+    log_q: FloatArray
+    slope_q: FloatArray
+
+    def log_density(self, b: float) -> FloatArray:
+        """Return log q^(1 - b) p^b."""
+        return np.asarray((1 - b) * self.log_q + b * self.log_p)
+
+    def slope(self, b: float) -> FloatArray:
+        """Return its gradient."""
+        return np.asarray((1 - b) * self.slope_q + b * self.slope_p)
+
 
 class _Particles:
-    """Particles x (m, P) with their log p, its gradients by x, and their ancestors (m,) among the proposals."""
+    """Particles and their ancestors (m,) among the proposals."""
 
-    def __init__(self, density: Gradients, normal: _Normal, x: FloatArray, log_p: FloatArray) -> None:
-        self._density = density
-        self._normal = normal
-        self.x = x
+    def __init__(self, target: _Target, x: FloatArray, log_p: FloatArray) -> None:
+        self._target = target
+        self._state: _State | None = None
+        self._proposals = x
         self.log_p = log_p
-        self.slope: FloatArray | None = None
+        self.log_q = target.normals.log_density(x)[0]
         self.ancestors = np.arange(len(x))
         self.step = _FIRST_STEP
         self.moves = 0
         self.acceptance = np.nan
 
+    @property
+    def x(self) -> FloatArray:
+        """The particles (m, P)."""
+        return self._proposals if self._state is None else self._state.x
+
     def select(self, rows: NDArray[np.intp]) -> None:
         """Keep the particles of some rows."""
-        self.x = self.x[rows]
-        self.log_p = self.log_p[rows]
+        if self._state is None:
+            self._set(self._evaluate(self._proposals[rows]))
+        else:
+            self._set(_State(*(values[rows] for values in self._state)))
         self.ancestors = self.ancestors[rows]
-        self.slope = self._evaluate(self.x)[1] if self.slope is None else self.slope[rows]
 
     def move(self, b: float, rng: np.random.Generator) -> None:
         """Move each particle by a trajectory of Hamiltonian Monte Carlo at inverse temperature b.
 
         The step size follows the acceptance rates of the moves before.
         """
-        assert self.slope is not None
-        momentum = rng.standard_normal(self.x.shape)
-        step = self.step * rng.uniform(1 - _JITTER, 1 + _JITTER, (len(self.x), 1))
-        before = self._energy(self.x, self.log_p, momentum, b)
-        x = self.x
-        log_p = self.log_p
-        slope = self.slope
+        before = self._state
+        assert before is not None
+        momentum = rng.standard_normal(before.x.shape)
+        step = self.step * rng.uniform(1 - _JITTER, 1 + _JITTER, (len(before.x), 1))
+        energy = 0.5 * np.square(momentum).sum(axis=1) - before.log_density(b)
+        state = before
         with np.errstate(all="ignore"):  # a trajectory that diverges is rejected
             for _ in range(_LEAPFROG):
-                momentum = momentum + 0.5 * step * (b * slope - (1 - b) * x)
-                x = x + step * momentum
-                log_p, slope = self._evaluate(x)
-                momentum = momentum + 0.5 * step * (b * slope - (1 - b) * x)
-            gain = np.nan_to_num(before - self._energy(x, log_p, momentum, b), nan=-np.inf)
-            probability = np.exp(np.minimum(gain, 0.0))
-        accepted = rng.random(len(x)) < probability
-        self.x = np.where(accepted[:, None], x, self.x)
-        self.log_p = np.where(accepted, log_p, self.log_p)
-        self.slope = np.where(accepted[:, None], slope, self.slope)
+                momentum = momentum + 0.5 * step * state.slope(b)
+                state = self._evaluate(state.x + step * momentum)
+                momentum = momentum + 0.5 * step * state.slope(b)
+            gain = energy - 0.5 * np.square(momentum).sum(axis=1) + state.log_density(b)
+            probability = np.exp(np.minimum(np.nan_to_num(gain, nan=-np.inf), 0.0))
+        accepted = rng.random(len(momentum)) < probability
+        chosen = (
+            np.where(accepted if a.ndim == 1 else accepted[:, None], a, b) for a, b in zip(state, before, strict=True)
+        )
+        self._set(_State(*chosen))
         self.moves += 1
         self.acceptance = float(probability.mean())
         self.step = min(_LARGEST_STEP, self.step * float(np.exp(_ADAPTATION * (self.acceptance - _ACCEPTANCE))))
 
-    def _evaluate(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return log p and its gradient by x."""
-        log_p, slope = self._density.with_gradient(self._normal.points(x))
-        return log_p, slope @ self._normal.root
+    def _evaluate(self, x: FloatArray) -> _State:
+        return _State(x, *self._target.log_p(x), *self._target.normals.log_density(x))
 
-    @staticmethod
-    def _energy(x: FloatArray, log_p: FloatArray, momentum: FloatArray, b: float) -> FloatArray:
-        return np.asarray(0.5 * ((1 - b) * np.square(x) + np.square(momentum)).sum(axis=1) - b * log_p)
+    def _set(self, state: _State) -> None:
+        self._state = state
+        self.log_p = state.log_p
+        self.log_q = state.log_q

@@ -1,25 +1,40 @@
-"""The NumPy densities of programs from their covariances against the programs' own."""
+"""The NumPy densities of programs against the programs' own, and their gradients."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from ConfigSpace import ConfigurationSpace, OrdinalHyperparameter
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer, OrdinalHyperparameter
 
 import slayr_py as sl
 from slayr_py.inference.model import Model
 from slayr_py.inference.prediction.stan_engine import coordinate_table
 from slayr_py.inference.sampling import numpy_density
 from slayr_py.inference.sampling.fm_density import FrequencyModulatedDensity
+from slayr_py.inference.sampling.hierarchical_density import HierarchicalDensity
 from slayr_py.inference.sampling.matern_density import MaternDensity
+from slayr_py.inference.sampling.numpy_density import NumpyDensity
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import generate
+from slayr_py.space import FloatArray
 
 SPACE = ConfigurationSpace({"a": (0.0, 1.0), "b": (1e-3, 1.0), "c": ["x", "y"]})
 GRAPHS = ConfigurationSpace(
     {"a": (0.0, 1.0), "b": (1, 4), "c": ["x", "y", "z"], "d": OrdinalHyperparameter("d", [1, 2, 3, 4])}
 )
 LEVELS = ConfigurationSpace({"c": ["x", "y", "z"], "d": ["u", "v"]})
+POINTS = 40
+
+
+def tree() -> ConfigurationSpace:
+    """Return a space in which a, k and c exist for some kinds only."""
+    space = ConfigurationSpace(seed=1)
+    kind = Categorical("kind", ["u", "v", "w"])
+    a, k, c = Float("a", (0.0, 1.0)), Integer("k", (1, 9)), Categorical("c", ["x", "y"])
+    space.add(kind, a, k, c, Float("always", (0.0, 1.0)))
+    space.add(EqualsCondition(a, kind, "u"), EqualsCondition(k, kind, "v"), EqualsCondition(c, kind, "v"))
+    return space
+
 
 CASES = {
     "default": (6, Model(SPACE, sl.kernels.Matern(p=2)), None),
@@ -47,39 +62,67 @@ CASES = {
         None,
     ),
     "graphs alone": (5, Model(LEVELS, "fm"), np.array([0.1, 0.0, 0.2, 0.3, 0.1])),
+    "hierarchical": (9, Model(tree(), "hierarchical"), None),
+    "hierarchical, Matérn and warp": (9, Model(tree(), sl.kernels.Hierarchical(base="matern", p=1), None, "log"), None),
+    "hierarchical, warp with a pivot": (9, Model(tree(), "hierarchical", None, "best"), None),
+    "hierarchical, other priors and known errors": (
+        8,
+        Model(tree(), "hierarchical", {"sigma_f": sl.HalfNormal(1.0), "sigma_n": sl.LogNormal(-3.0, 0.0)}),
+        np.full(8, 0.2),
+    ),
+    "hierarchical, one observation": (1, Model(tree(), "hierarchical"), None),
 }
+
+
+def example(case: str) -> tuple[str, dict, NumpyDensity, dict[str, FloatArray], FloatArray]:
+    """Return the program and its data, the density, and coordinates by name and as points."""
+    n, model, y_sd = CASES[case]
+    rng = np.random.default_rng(0)
+    train = model.encoder.encode(model.encoder.sobol(n, 1))
+    data = model.stan_data(train, rng.standard_normal(n), train[:0], pointwise=False, y_sd=y_sd)
+    coordinates = {name: rng.standard_normal((1, POINTS, *shape)) for name, shape in model.parameter_shapes.items()}
+    points = np.concatenate([values.reshape(POINTS, -1) for values in coordinates.values()], axis=1)
+    program = model.kernel.program
+    kinds = (MaternDensity, FrequencyModulatedDensity, HierarchicalDensity)
+    (kind,) = [each for each in kinds if each.serves(program, data)]
+    return program, data, kind(data, model.parameter_shapes), coordinates, points
 
 
 @pytest.mark.stan
 @pytest.mark.parametrize("case", CASES)
 def test_density_and_hyperparameters_are_those_of_the_program(case, monkeypatch):
     monkeypatch.setattr(numpy_density, "BLOCK", 100)  # several blocks
-    n, model, y_sd = CASES[case]
-    rng = np.random.default_rng(0)
-    train = model.encoder.encode(model.encoder.sobol(n, 1))
-    data = model.stan_data(train, rng.standard_normal(n), train[:0], pointwise=False, y_sd=y_sd)
-    shapes = model.parameter_shapes
-    coordinates = {name: rng.standard_normal((1, 40, *shape)) for name, shape in shapes.items()}
-    program = model.kernel.program
+    program, data, density, coordinates, points = example(case)
     table = generate(compiled(program), {**data, "want_density": 1}, coordinate_table(coordinates), seed=1)
-    points = np.concatenate([values.reshape(40, -1) for values in coordinates.values()], axis=1)
-    (kind,) = [each for each in (MaternDensity, FrequencyModulatedDensity) if each.serves(program, data)]
-    density = kind(data, shapes)
     difference = density(points) - table["log_density.1"].to_numpy()
     np.testing.assert_allclose(difference, difference[0], rtol=0, atol=1e-9 * np.abs(density(points)).max())
     theta = np.hstack(list(density.hyper(points).theta.values()))
     np.testing.assert_allclose(theta, table.drop(columns="log_density.1").to_numpy(), rtol=1e-12)
 
 
-def test_a_singular_covariance_has_no_density():
-    _, model, _ = CASES["default"]
+@pytest.mark.parametrize("case", CASES)
+def test_gradient(case, monkeypatch):
+    monkeypatch.setattr(numpy_density, "BLOCK", 100)
+    *_, density, _, points = example(case)
+    values, gradient = density.with_gradient(points)
+    np.testing.assert_allclose(values, density(points), rtol=1e-12)
+    step = 1e-5
+    for i, direction in enumerate(np.eye(points.shape[1])):
+        slope = (density(points + step * direction) - density(points - step * direction)) / (2 * step)
+        np.testing.assert_allclose(gradient[:, i], slope, rtol=1e-5, atol=1e-5, err_msg=str(i))
+
+
+@pytest.mark.parametrize(("case", "kind"), [("default", MaternDensity), ("hierarchical", HierarchicalDensity)])
+def test_a_singular_covariance_has_no_density(case, kind):
+    _, model, _ = CASES[case]
     train = model.encoder.encode(model.encoder.sobol(3, 1))
     data = model.stan_data(train[[0, 0, 1]], np.zeros(3), train[:0], pointwise=False) | {"noise_floor": 0.0}
-    density = MaternDensity(data, model.parameter_shapes)
-    points = np.zeros((2, 7))
+    shapes = model.parameter_shapes
+    points = np.zeros((2, sum(int(np.prod(shape)) for shape in shapes.values())))
     points[0, 2] = -200.0  # the noise
-    values = density(points)
+    values, gradient = kind(data, shapes).with_gradient(points)
     assert values[0] == -np.inf and np.isfinite(values[1])
+    assert not gradient[0].any() and np.isfinite(gradient).all()
 
 
 def test_programs_compute_all_other_densities():
@@ -95,3 +138,8 @@ def test_programs_compute_all_other_densities():
         train = other.encoder.encode(other.encoder.sobol(3, 1))
         data = other.stan_data(train, np.zeros(3), train[:0], pointwise=False)
         assert not FrequencyModulatedDensity.serves("fm_gp", data)
+    _, data, density, *_ = example("hierarchical")
+    assert not density.serves("fm_gp", data)
+    changes = ({"binary": 1}, {"prior_only": 1}, {"want_pointwise": 1}, {"N": 0}, {"add": 1}, {"base": 2})
+    for change in changes:
+        assert not density.serves("hierarchical_gp", data | change)
