@@ -13,6 +13,7 @@ from testing_spaces import plain_space
 import slayr_py as sl
 from slayr_py.inference import gaussian_process, replay
 from slayr_py.inference.diagnostics.checks import CARRIED_ESS, PARETO_K_LIMIT, TEMPERED_ESS
+from slayr_py.inference.model import Model
 from slayr_py.inference.sampling import method
 from slayr_py.inference.sampling.carried import CARRIED_PARAMETERS, carries_to
 from slayr_py.inference.sampling.ladder import plan_attempts
@@ -97,11 +98,27 @@ def test_a_carried_fit_is_repeated_from_its_record(grown):
 
 
 @pytest.mark.stan
+def test_where_importance_sampling_fails_draws_are_tempered(grown):
+    gp, configs, y, before = grown
+    start = before.warm_start()
+    near = gp.fit(configs, y, options=OPTIONS, seed=5, start=start)
+    far = gp.fit(configs, y, options=OPTIONS, seed=5, start=replace(start, draws=start.draws + 3.0))
+    arguments = far.record["arguments"]
+    assert arguments["method"] == "carried" and arguments["temperatures"][-1] == 1 and far.check().ok
+    here, there = (p.idata["unconstrained_posterior"].to_dataset() for p in (far, near))
+    for name in there:
+        axes = ("chain", "draw")
+        apart = np.abs(here[name].mean(axes) - there[name].mean(axes)) / there[name].std(axes)
+        # Error of the difference of means of at least 50 and 100 effective draws: 0.17 standard deviations.
+        assert float(apart.max()) < 0.7, name
+
+
+@pytest.mark.stan
 def test_a_start_far_from_the_posterior_is_followed_by_chains(grown):
     gp, configs, y, before = grown
     start = before.warm_start()
     far = replace(start, draws=start.draws + 40.0)
-    posterior = gp.fit(configs, y, options=OPTIONS, seed=5, start=far)
+    posterior = gp.fit(configs, y, options=OPTIONS, seed=6, start=far)
     assert posterior.record["arguments"]["method"] == "nuts" and posterior.check().ok
     abandoned = posterior.record["abandoned"][0]
     assert abandoned["method"] == "carried" and abandoned["then"] == "NUTS from a warm start"
@@ -125,16 +142,27 @@ def test_draws_of_chains_that_fail_are_weighted(grown, monkeypatch):
     assert abandoned["start"] == "warm" and abandoned["then"] == "importance sampling from the draws of all chains"
 
 
-@pytest.mark.stan
-def test_many_hyperparameters_are_carried_by_tempering():
+def tree() -> ConfigurationSpace:
+    """Return a space with a branch for each of two levels."""
     space = ConfigurationSpace(seed=1)
     kind = Categorical("kind", ["u", "v"])
     branches = {"u": Float("a", (0.0, 1.0)), "v": Float("b", (0.0, 1.0))}
     space.add(kind, Float("c", (0.0, 1.0)), Categorical("d", ["x", "y"]), *branches.values())
     space.add(*(EqualsCondition(child, kind, value) for value, child in branches.items()))
+    return space
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("case", ["conditions", "13 columns", "six graphs"])
+def test_many_hyperparameters_are_carried_by_tempering(case):
+    space = {
+        "conditions": tree,
+        "13 columns": lambda: ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(13)}),
+        "six graphs": lambda: ConfigurationSpace({"x": (0.0, 1.0), **{f"c{i}": ["u", "v"] for i in range(6)}}),
+    }[case]()
     gp = sl.GaussianProcess(space, warp="log")
     configs = Encoder(space).sobol(13, 3)
-    y = np.array([np.exp(sum(float(v) for v in c.values() if not isinstance(v, str))) for c in configs])
+    y = np.array([np.exp(sum(float(v) for v in c.values() if not isinstance(v, str)) ** 0.5) for c in configs])
     before = gp.fit(configs[:12], y[:12], options=OPTIONS, seed=2)
     carried = gp.fit(configs, y, options=OPTIONS, seed=5, start=before.warm_start())
     arguments = carried.record["arguments"]
@@ -163,10 +191,12 @@ def test_plan():
     earlier = replace(start, draws=np.zeros((0, 0)))
     for without in (large, earlier):
         assert [attempt.kind for attempt in plan_attempts(OPTIONS, without, 1)] == ["warm", "cold"]
-    served = {"N": 20, "base": 1, **dict.fromkeys(("add", "binary", "prior_only", "want_pointwise"), 0)}
-    kinds = [attempt.kind for attempt in plan_attempts(OPTIONS, large, 1, carries_to("hierarchical_gp", served))]
+    model = Model(tree())
+    train = model.encoder.encode(model.encoder.sobol(9, 1))
+    data = model.stan_data(train, np.zeros(9), train[:0], pointwise=False)
+    kinds = [attempt.kind for attempt in plan_attempts(OPTIONS, large, 1, carries_to("hierarchical_gp", data))]
     assert kinds == ["carried", "warm", "cold"]
-    without = carries_to("composite_gp", served)
+    without = carries_to("composite_gp", data)
     assert [attempt.kind for attempt in plan_attempts(OPTIONS, large, 1, without)] == ["warm", "cold"]
 
 

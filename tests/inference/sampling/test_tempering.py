@@ -52,6 +52,33 @@ def test_draws_are_those_of_the_target_and_errors_those_of_the_effective_number(
     assert np.square(errors[:, : 2 + PRIOR_ONLY]).mean() < 1 / np.mean(numbers)
 
 
+class TwoModes:
+    """In 12 dimensions, 0.3 N(4, 1 / 4) + 0.7 N(-4, 1)."""
+
+    def __call__(self, points):
+        return self.with_gradient(points)[0]
+
+    def with_gradient(self, points):
+        apart = np.stack([2 * (points - 4), points + 4])
+        terms = np.log([0.3 * 2.0**12, 0.7])[:, None] - 0.5 * np.square(apart).sum(axis=2)
+        total = np.logaddexp(*terms)
+        slopes = np.exp(terms - total)[:, :, None] * -apart * np.array([2, 1])[:, None, None]
+        return total, slopes.sum(axis=0)
+
+
+def test_modes_have_their_shares():
+    right = []
+    numbers = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        modes = np.repeat([[4.0], [-4.0]], 128, axis=0)  # as many draws of each, as of two chains that are stuck
+        tempered = temper(TwoModes(), modes + 0.8 * rng.standard_normal((256, 12)), 200, 50, rng)
+        assert tempered.pareto_k <= PARETO_K_LIMIT and tempered.ess >= 50
+        right.append(np.mean(tempered.draws[:, 0] > 0))
+        numbers.append(tempered.ess)
+    assert np.mean(right) == pytest.approx(0.3, abs=3 * np.sqrt(0.3 * 0.7 / np.sum(numbers)))
+
+
 def test_draws_that_cannot_move_have_few_effective_ones():
     class Frozen(Bent):
         def with_gradient(self, points):
