@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from slayr_py.inference.sampling.numpy_density import NumpyDensity
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.population import Population, improve
-from slayr_py.inference.sampling.tempering import temper
+from slayr_py.inference.sampling.tempering import PARTICLES, temper
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.kernels import program_contracts
 from slayr_py.space import FloatArray
@@ -30,6 +29,7 @@ CARRIED_PARAMETERS = 15
 
 _PRIOR_PROPOSALS = 1000  # of a step from the prior
 _PRIOR_STEPS = 14
+_PRIOR_PARTICLES = 200  # of tempering from the prior
 _STEP_SIZE = 0.5  # of NUTS from draws of which no chain has found one, in a space with unit variances
 
 
@@ -87,7 +87,7 @@ def _from_draws(job: Job, start: WarmStart) -> Run:
 
 
 def _from_prior(job: Job) -> Run:
-    """Move draws of the prior to the posterior in steps of importance sampling; if that is not enough, temper."""
+    """Move draws of the prior by importance sampling; if that fails or the parameters are many, temper."""
     here = _written_here(job.model.name, job.data)
     if here is None:
         raise ValueError("method 'carried' needs the draws of an earlier fit; pass start=posterior.warm_start()")
@@ -95,6 +95,8 @@ def _from_prior(job: Job) -> Run:
     good = importance_limits(CARRIED_CHECKS, job.total_draws)
     rng = np.random.default_rng(job.seed)
     start = density.prior_draws(_PRIOR_PROPOSALS, rng)
+    if start.shape[1] > CARRIED_PARAMETERS:
+        return _tempered(job, density, start, rng, _PRIOR_PARTICLES)
     population = improve(density, start, job.total_draws, good, rng, _PRIOR_PROPOSALS, _PRIOR_STEPS)
     if good(population.pareto_k, population.ess) or population.ess < start.shape[1]:
         return density.run(population, {"steps": population.steps}, [])
@@ -102,8 +104,10 @@ def _from_prior(job: Job) -> Run:
         return _tempered(job, density, population.draws, rng)
 
 
-def _tempered(job: Job, density: NumpyDensity, draws: FloatArray, rng: np.random.Generator) -> Run:
-    tempered = temper(density, draws, job.total_draws, TEMPERED_ESS, rng)
+def _tempered(
+    job: Job, density: NumpyDensity, draws: FloatArray, rng: np.random.Generator, particles: int = PARTICLES
+) -> Run:
+    tempered = temper(density, draws, job.total_draws, TEMPERED_ESS, rng, particles)
     rows = np.arange(len(tempered.draws))
     population = Population(tempered.draws, rows, tempered.pareto_k, tempered.ess, len(tempered.temperatures))
     settings = {"steps": population.steps, "temperatures": tempered.temperatures, "moves": tempered.moves}
@@ -138,6 +142,4 @@ def carries_to(program: str, data: Mapping[str, Any]) -> Callable[[WarmStart | N
     """Return a function that tells whether a start, or None for the prior, can be carried to a program's posterior."""
     if _written_here(program, data) is None:
         return can_carry
-    shapes = program_contracts()[program].coordinate_shapes_in(data)
-    few = sum(prod(shape) for shape in shapes.values()) <= CARRIED_PARAMETERS
-    return lambda start: few if start is None else len(start.draws) > start.draws.shape[1]
+    return lambda start: start is None or len(start.draws) > start.draws.shape[1]

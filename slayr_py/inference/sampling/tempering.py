@@ -32,13 +32,13 @@ from slayr_py.inference.diagnostics.importance import systematic_rows
 from slayr_py.inference.sampling.population import Normals, normal_mixture, power_for
 from slayr_py.space import FloatArray
 
-PARTICLES = 100  # twice as many if q has several components, between which they do not move
+PARTICLES = 100
 PER_PARTICLE = 10
 """Proposals from q for each particle."""
 
 _EFFECTIVE = 0.5  # smallest effective share of the particles after a step of b
 _SMALLEST_INCREASE = 1e-3  # of b
-_MOST_STEPS = 12
+_MOST_STEPS = 20
 _MOST_MOVES = 10  # of the particles at b = 1
 _INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
 _LAST = 2  # moves after which the particles are draws
@@ -88,7 +88,14 @@ class Tempered(NamedTuple):
     acceptance: float
 
 
-def temper(density: Gradients, start: FloatArray, n: int, smallest_ess: float, rng: np.random.Generator) -> Tempered:
+def temper(
+    density: Gradients,
+    start: FloatArray,
+    n: int,
+    smallest_ess: float,
+    rng: np.random.Generator,
+    m: int = PARTICLES,
+) -> Tempered:
     """Return n draws of a posterior.
 
     Parameters
@@ -102,6 +109,8 @@ def temper(density: Gradients, start: FloatArray, n: int, smallest_ess: float, r
     smallest_ess : float
         Effective number of draws from which the particles are not moved further.
     rng : numpy.random.Generator
+    m : int
+        Number of particles, of which there are twice as many if q has several components, and at least n / 2.
 
     Raises
     ------
@@ -109,7 +118,7 @@ def temper(density: Gradients, start: FloatArray, n: int, smallest_ess: float, r
         If fewer than five proposals have a finite density, or the covariance of the draws is singular.
     """
     target = _Target.fitted(density, start, rng)
-    m = max(PARTICLES * min(2, len(target.normals.shares)), -(-n // _LAST))
+    m = max(m * min(2, len(target.normals.shares)), -(-n // _LAST))
     x = target.normals.draw(PER_PARTICLE * m, rng)
     log_p = density(target.points(x))
     if np.isfinite(log_p).sum() < _FEWEST:
