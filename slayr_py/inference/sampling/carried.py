@@ -29,6 +29,7 @@ CARRIED_PARAMETERS = 15
 
 _PRIOR_PROPOSALS = 1000  # of a step from the prior
 _PRIOR_STEPS = 14
+_PRIOR_RUNS = 4  # each of which may find another mode
 _PRIOR_PARTICLES = 200  # of tempering from the prior
 _STEP_SIZE = 0.5  # of NUTS from draws of which no chain has found one, in a space with unit variances
 
@@ -97,11 +98,16 @@ def _from_prior(job: Job) -> Run:
     start = density.prior_draws(_PRIOR_PROPOSALS, rng)
     if start.shape[1] > CARRIED_PARAMETERS:
         return _tempered(job, density, start, rng, _PRIOR_PARTICLES)
-    population = improve(density, start, job.total_draws, good, rng, _PRIOR_PROPOSALS, _PRIOR_STEPS)
-    if good(population.pareto_k, population.ess) or population.ess < start.shape[1]:
-        return density.run(population, {"steps": population.steps}, [])
-    with _singular_covariances(population.draws):
-        return _tempered(job, density, population.draws, rng)
+    populations = []
+    for _ in range(_PRIOR_RUNS):
+        populations.append(improve(density, start, job.total_draws, good, rng, _PRIOR_PROPOSALS, _PRIOR_STEPS))
+        first = populations[0]
+        if good(first.pareto_k, first.ess):
+            return density.run(first, {"steps": first.steps}, [])
+        start = density.prior_draws(_PRIOR_PROPOSALS, rng)
+    draws = np.concatenate([population.wide for population in populations])
+    with _singular_covariances(draws):
+        return _tempered(job, density, draws, rng)
 
 
 def _tempered(
@@ -109,7 +115,9 @@ def _tempered(
 ) -> Run:
     tempered = temper(density, draws, job.total_draws, TEMPERED_ESS, rng, particles)
     rows = np.arange(len(tempered.draws))
-    population = Population(tempered.draws, rows, tempered.pareto_k, tempered.ess, len(tempered.temperatures))
+    population = Population(
+        tempered.draws, rows, tempered.pareto_k, tempered.ess, len(tempered.temperatures), draws[:0]
+    )
     settings = {"steps": population.steps, "temperatures": tempered.temperatures, "moves": tempered.moves}
     return density.run(population, settings, [])
 

@@ -26,7 +26,7 @@ from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp
 
 from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth
-from slayr_py.inference.diagnostics.importance import smoothed_resample
+from slayr_py.inference.diagnostics.importance import smoothed_resample, systematic_rows
 from slayr_py.inference.log_sum_exp import log_sum_exp
 from slayr_py.space import FloatArray
 
@@ -45,6 +45,7 @@ _MOST_MIXTURES = 2  # whose proposals are weighted; earlier ones are far from th
 _MOST_COMPONENTS = 8
 _DRAWS_PER_PARAMETER = 4  # effective draws that the weights of a population are worth
 _DRAWS_PER_COMPONENT = 4  # per parameter; fewer draws do not determine a covariance
+_WIDE = 64  # draws by powers of the ratios
 _PATIENCE = 2  # components that may be added without a better BIC; two may improve it together
 _RIDGE = 1e-3  # added to the variances of components, relative to the variances of the population
 _ITERATIONS = 30  # most steps of expectation maximisation
@@ -64,6 +65,8 @@ class Population(NamedTuple):
         Pareto shape and effective number of the ratios that resampled them.
     steps : int
         Number of steps.
+    wide : (m, P) float64
+        Draws by powers of the ratios that are worth enough draws to fit a proposal to them.
     """
 
     draws: FloatArray
@@ -71,6 +74,7 @@ class Population(NamedTuple):
     pareto_k: float
     ess: float
     steps: int
+    wide: FloatArray
 
 
 def improve(
@@ -119,15 +123,16 @@ def improve(
         used.add(proposal, log_density, rng)
         log_ratio = used.log_ratio
         resampled = smoothed_resample(log_ratio, n, rng)
-        if good(resampled.pareto_k, resampled.ess) or used.steps == most_steps:
-            rows = resampled.rows + used.discarded
-            return Population(used.points[resampled.rows], rows, resampled.pareto_k, resampled.ess, used.steps)
-        if good(resampled.pareto_k, resampled.ess * (used.steps + 1) / used.steps):
-            continue  # one more step of this mixture should suffice
-        finite = np.isfinite(log_ratio)
+        finite = np.flatnonzero(np.isfinite(log_ratio))
         power = power_for(log_ratio[finite], 1.0, _DRAWS_PER_PARAMETER * start.shape[1])
         weights = pareto_smooth(power * log_ratio[finite])[0]
-        proposal = _fit_proposal(used.points[finite], weights, rng)
+        if good(resampled.pareto_k, resampled.ess) or used.steps == most_steps:
+            rows = resampled.rows + used.discarded
+            wide = used.points[finite[systematic_rows(weights, _WIDE, rng)]]
+            draws = used.points[resampled.rows]
+            return Population(draws, rows, resampled.pareto_k, resampled.ess, used.steps, wide)
+        if not good(resampled.pareto_k, resampled.ess * (used.steps + 1) / used.steps):
+            proposal = _fit_proposal(used.points[finite], weights, rng)
 
 
 class _Proposals:

@@ -216,7 +216,7 @@ class LoopFits:
         return replace(fit, posterior=posterior, abandoned=(*fit.abandoned, *posterior.record["abandoned"]))
 
     def _fit_and_audit(self, gp: GaussianProcess, attempt: Attempt, due: bool) -> Posterior:
-        """Fit the model; if an audit is due and the fit did not start cold, replace it by one from a cold start.
+        """Fit the model; if an audit is due and no attempt started cold, replace the fit by one from a cold start.
 
         An audit starts at the prior, by importance sampling in steps or by chains, so that it can find a mode that no
         draw has visited. If chains disagree, importance sampling from the draws of all of them weights the modes.
@@ -237,7 +237,8 @@ class LoopFits:
         posterior = fit(attempt.start)
         record = posterior.record
         start = record["arguments"].get("start")
-        if not due or start not in _AUDITED:
+        cold = attempt.start is None or any(entry["start"] == "cold" for entry in record["abandoned"])
+        if not due or cold or start not in _AUDITED:
             return posterior
         audit = Outcome.of(replace(attempt, start=None), lambda cold: fit(cold.start))
         if audit.fitted is None or not audit.ok:

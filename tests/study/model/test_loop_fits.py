@@ -230,6 +230,32 @@ def test_chains_from_a_warm_start_are_audited(last, n, due):
 
 
 @pytest.mark.stan
+@pytest.mark.parametrize("cold", ["the fit", "an abandoned attempt"])
+def test_no_audit_follows_a_cold_start(cold, monkeypatch):
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    x = (np.arange(16) + 0.5) / 16
+    gp = GaussianProcess(space)
+    fitted = gp.fit(x[:, None], np.sin(6 * x), seed=1, chains=2, warmup=100, draws=40)
+    first = fitted.warm_start()
+    fitted.record["arguments"] |= {"method": "carried", "start": "carried"}
+    starts = {"the fit": ["carried"], "an abandoned attempt": ["warm", "cold"]}[cold]
+    fitted.record["abandoned"] = [{"method": "nuts", "start": start} for start in starts]
+    calls = []
+
+    def fit(*arguments, start, **options):
+        calls.append(start)
+        return fitted
+
+    monkeypatch.setattr(GaussianProcess, "fit", fit)
+    feasible = np.ones(16, dtype=bool)
+    observed = Observations(list(range(16)), [{"x": v} for v in x], x, False, np.zeros(16), feasible, feasible)
+    fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
+    last = None if cold == "the fit" else LastStart(first, 15)
+    fits.fit_all([KernelFit(gp, "", FitOptions(method="carried"), last)], np.random.SeedSequence(1))
+    assert len(calls) == 1
+
+
+@pytest.mark.stan
 def test_an_audit_finds_a_mode_that_no_carried_draw_has_visited():
     """A sine with alternating errors: noise, or a short length-scale with some 45% of the posterior's mass."""
     x = (np.arange(16) + 0.5) / 16
