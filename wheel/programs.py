@@ -73,7 +73,7 @@ def build(kind: Kind, output: Path, machine: str) -> dict[str, Any]:
             source.stan_file,
             source.include_paths,
             ("--allow-undefined",),
-            ("LDFLAGS=-s", "USED_MATH=TRUE", f"USER_HEADER={source.header}"),
+            ("LDFLAGS=-s", "NO_SUNDIALS=TRUE", "USED_MATH=TRUE", f"USER_HEADER={source.header}"),
             cmdstan,
         )
         for source in sources.values()

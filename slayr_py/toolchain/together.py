@@ -25,7 +25,13 @@ _PROGRAM = """
 #undef stan_model
 """
 _DISPATCH = """
-#ifdef __APPLE__
+#if defined(_WIN32)
+#include <stdlib.h>
+inline std::string executable() {
+  const std::string path = _pgmptr, file = path.substr(path.find_last_of("/\\\\") + 1);
+  return file.substr(0, file.rfind('.'));
+}
+#elif defined(__APPLE__)
 #include <stdlib.h>
 inline const char* executable() { return getprogname(); }
 #else

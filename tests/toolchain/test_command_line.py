@@ -59,6 +59,7 @@ def test_info(program, run):
         ("sample data file=none.json", 'Cannot open file "none.json"'),
         ("sample data file=data.R", "JSON files"),
         ("sample data file=data.json output file=none/out.csv", 'Cannot write file "none/out.csv"'),
+        ("sample data file=data.json output file=none/", "output file=none/ is not the name of a file"),
         ("laplace data file=data.json", "needs the mode"),
         ("log_prob data file=data.json", "needs constrained_params="),
         ("generate_quantities data file=data.json", "needs draws"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -75,6 +76,17 @@ def test_an_edited_program_or_header_is_compiled(wheel, source):
     wheel.header.write_text("int a;\n")
     source.write_text(text + "generated quantities { }\n")
     assert wheel({}) is None
+
+
+@pytest.mark.parametrize("settings", [{}, {"NO_SUNDIALS": "TRUE"}], ids=["of this machine", "of another machine"])
+def test_programs_for_other_machines_are_linked_without_libraries_of_this_one(tmp_path, write_script, settings):
+    shutil.copytree(ROOT / "slayr_py" / "toolchain" / "frontend", tmp_path / "frontend")
+    compiler = tmp_path / "compiler"
+    write_script(compiler, 'echo "$*" >>calls\nwhile [ "$1" != -o ]; do shift; done\n: >"$2"\n')
+    environment = {"PATH": os.environ["PATH"], "CXX": str(compiler), **settings}
+    subprocess.run(["sh", tmp_path / "frontend" / "build.sh", "program", "p"], env=environment, check=True)
+    link = (tmp_path / "calls").read_text().splitlines()[-1]
+    assert link.endswith("-o p") and ("-lsundials" in link) == (not settings)
 
 
 def test_a_damaged_wheel_is_an_error(wheel, source):

@@ -6,15 +6,17 @@
 #   sh frontend/build.sh frontend             compile that object, stansummary and diagnose, unless they exist
 #   sh frontend/build.sh program path/to/p    compile path/to/p.hpp and link path/to/p
 #
-# Settings: CXX, CXXFLAGS_OPTIM, O, STAN_THREADS, STAN_NO_RANGE_CHECKS, USER_HEADER, MATH_HEADER, PRECOMPILED_HEADERS,
-# LDFLAGS.
+# Settings: CXX, CXXFLAGS_OPTIM, O, STAN_THREADS, STAN_NO_RANGE_CHECKS, NO_SUNDIALS, USER_HEADER, MATH_HEADER,
+# PRECOMPILED_HEADERS, LDFLAGS.
 set -e
 cd "$(dirname "$0")/.."
 : "${CXX:=g++}" "${O:=3}"
 
 # These determine sizes, alignment and thread-local storage, so the front end and the program must share them.
 shared="-std=c++17 -pthread -D_REENTRANT -DBOOST_DISABLE_ASSERTS"
-libraries="-Llib -lsundials_cvodes -lsundials_idas -lsundials_kinsol -lsundials_nvecserial"
+libraries=-Llib
+# Solvers of differential and algebraic equations; the libraries are those of this machine.
+[ -n "$NO_SUNDIALS" ] || libraries="$libraries -lsundials_cvodes -lsundials_idas -lsundials_kinsol -lsundials_nvecserial"
 if [ -n "$STAN_THREADS" ]; then
   shared="$shared -DSTAN_THREADS"
   libraries="$libraries -ltbb -Wl,-rpath,'$PWD/lib'"

@@ -26,11 +26,17 @@ std::shared_ptr<stan::io::var_context> read_context(const std::string& path) {
 
 }  // namespace
 
+std::size_t folder_length(const std::string& path) {
+#ifdef _WIN32
+  return path.find_last_of("/\\:") + 1;
+#else
+  return path.find_last_of('/') + 1;
+#endif
+}
+
 std::pair<std::string, std::string> split_suffix(const std::string& path) {
-  const std::size_t folder = path.find_last_of('/');
-  const std::size_t name = folder == std::string::npos ? 0 : folder + 1;
   const std::size_t dot = path.find_last_of('.');
-  if (dot == std::string::npos || dot <= name || dot + 1 == path.size())
+  if (dot == std::string::npos || dot <= folder_length(path) || dot + 1 == path.size())
     return {path, ""};
   return {path.substr(0, dot), path.substr(dot)};
 }

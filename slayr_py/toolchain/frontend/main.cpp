@@ -42,10 +42,8 @@ void print_info(std::ostream& out) {
 
 std::string start_datetime() {
   const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
   char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &utc);
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", std::gmtime(&now));
   return text;
 }
 
@@ -113,7 +111,7 @@ OutputFiles output_files(const Argument& root, unsigned int num_chains, unsigned
   const std::vector<std::string> nowhere(num_chains);
   OutputFiles files{nowhere, nowhere, ""};
   auto [base, suffix] = split_suffix(output["file"].value);
-  if (base.empty() || base.back() == '/')
+  if (folder_length(base) == base.size())
     throw UsageError("output file=" + output["file"].value + " is not the name of a file");
   if (suffix.empty())
     suffix = ".csv";

@@ -31,7 +31,7 @@ int pathfinder(Run& run) {
   const int num_draws = run.integer("num_draws");
   const int num_psis_draws = run.integer("num_psis_draws");
   const bool calculate_lp = run.boolean("calculate_lp");
-  if (num_psis_draws > num_draws * static_cast<long>(run.num_chains))
+  if (num_psis_draws > num_draws * static_cast<long long>(run.num_chains))
     run.logger.warn("Warning: num_psis_draws is larger than the number of draws of all paths together, so draws repeat.");
   if (run.num_chains == 1)
     return single_path(run.model, *run.inits[0], run.seed, run.id, run.init_radius, run.integer("history_size"),

@@ -47,6 +47,9 @@ struct Run {
   const std::string& text(const std::string& name) const { return method[name].value; }
 };
 
+// Length of the folder in front of a file's name, with the separator; 0 without a folder.
+std::size_t folder_length(const std::string& path);
+
 // "fit.csv" -> {"fit", ".csv"}; no suffix if the last dot is in a folder's name or is the first character of the name.
 std::pair<std::string, std::string> split_suffix(const std::string& path);
 
