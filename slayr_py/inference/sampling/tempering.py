@@ -39,7 +39,7 @@ PER_PARTICLE = 10
 _EFFECTIVE = 0.5  # smallest effective share of the particles after a step of b
 _SMALLEST_INCREASE = 1e-3  # of b
 _MOST_STEPS = 20
-_MOST_MOVES = 10  # of the particles at b = 1
+_MOST_MOVES = 30  # of the particles at b = 1; chains, which follow, cost ten times as much
 _INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
 _LAST = 2  # moves after which the particles are draws
 _LEAPFROG = 8  # steps of a trajectory

