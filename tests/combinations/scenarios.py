@@ -57,7 +57,7 @@ def given_draws() -> Iterator[None]:
             points = np.random.default_rng(size).standard_normal((DRAWS, size))
             density = Density(job, shapes)
             log_density = density(points)
-            run = density.run(Population(points, np.arange(DRAWS), np.nan, np.nan, 0, points[:0]), {}, [])
+            run = density.run(Population(points, np.arange(DRAWS), np.nan, np.nan, 0), {}, [])
             run.variables["lp__"] = log_density[None]
             return run
 

@@ -115,9 +115,7 @@ def _tempered(
 ) -> Run:
     tempered = temper(density, draws, job.total_draws, TEMPERED_ESS, rng, particles)
     rows = np.arange(len(tempered.draws))
-    population = Population(
-        tempered.draws, rows, tempered.pareto_k, tempered.ess, len(tempered.temperatures), draws[:0]
-    )
+    population = Population(tempered.draws, rows, tempered.pareto_k, tempered.ess, len(tempered.temperatures))
     settings = {"steps": population.steps, "temperatures": tempered.temperatures, "moves": tempered.moves}
     return density.run(population, settings, [])
 

@@ -66,7 +66,7 @@ class Population(NamedTuple):
     steps : int
         Number of steps.
     wide : (m, P) float64
-        Draws by powers of the ratios that are worth enough draws to fit a proposal to them.
+        If the ratios are not good, draws by powers of them that are worth enough draws to fit a proposal to.
     """
 
     draws: FloatArray
@@ -74,7 +74,7 @@ class Population(NamedTuple):
     pareto_k: float
     ess: float
     steps: int
-    wide: FloatArray
+    wide: FloatArray = np.empty((0, 0))
 
 
 def improve(
@@ -123,16 +123,19 @@ def improve(
         used.add(proposal, log_density, rng)
         log_ratio = used.log_ratio
         resampled = smoothed_resample(log_ratio, n, rng)
+        rows = resampled.rows + used.discarded
+        found = Population(used.points[resampled.rows], rows, resampled.pareto_k, resampled.ess, used.steps)
+        if good(found.pareto_k, found.ess):
+            return found
+        last = used.steps == most_steps
+        if not last and good(found.pareto_k, found.ess * (used.steps + 1) / used.steps):
+            continue  # one more step of this mixture should suffice
         finite = np.flatnonzero(np.isfinite(log_ratio))
         power = power_for(log_ratio[finite], 1.0, _DRAWS_PER_PARAMETER * start.shape[1])
         weights = pareto_smooth(power * log_ratio[finite])[0]
-        if good(resampled.pareto_k, resampled.ess) or used.steps == most_steps:
-            rows = resampled.rows + used.discarded
-            wide = used.points[finite[systematic_rows(weights, _WIDE, rng)]]
-            draws = used.points[resampled.rows]
-            return Population(draws, rows, resampled.pareto_k, resampled.ess, used.steps, wide)
-        if not good(resampled.pareto_k, resampled.ess * (used.steps + 1) / used.steps):
-            proposal = _fit_proposal(used.points[finite], weights, rng)
+        if last:
+            return found._replace(wide=used.points[finite[systematic_rows(weights, _WIDE, rng)]])
+        proposal = _fit_proposal(used.points[finite], weights, rng)
 
 
 class _Proposals:
@@ -281,19 +284,24 @@ class Normals(NamedTuple):
 
     def log_density(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return log densities (m,) at points (m, P), and their gradients (m, P)."""
-        terms = self.log_terms(points).T
+        white = self._white(points)
+        terms = self._log_terms(white).T
         total = log_sum_exp(terms)
         shares = np.exp(terms - total)
-        apart = points - self.centres[:, None]
-        white = np.linalg.solve(self.roots, apart.transpose(0, 2, 1))
         slopes = np.linalg.solve(self.roots.transpose(0, 2, 1), white)
         return total, -np.einsum("km,kpm->mp", shares, slopes)
 
     def log_terms(self, points: FloatArray) -> FloatArray:
         """Return log share and density of every component, (m, K), at points (m, P)."""
-        white = np.linalg.solve(self.roots, (points - self.centres[:, None]).transpose(0, 2, 1))
+        return self._log_terms(self._white(points))
+
+    def _white(self, points: FloatArray) -> FloatArray:
+        """Return the points in the coordinates in which each component is standard normal, (K, P, m)."""
+        return np.asarray(np.linalg.solve(self.roots, (points - self.centres[:, None]).transpose(0, 2, 1)))
+
+    def _log_terms(self, white: FloatArray) -> FloatArray:
         log_roots = np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(axis=1)
-        squares = np.square(white).sum(axis=1) + points.shape[1] * np.log(2 * np.pi)
+        squares = np.square(white).sum(axis=1) + white.shape[1] * np.log(2 * np.pi)
         return np.asarray((np.log(self.shares) - log_roots) - 0.5 * squares.T)
 
 
