@@ -3,7 +3,15 @@
 from slayr_py.kernels import expressions
 from slayr_py.kernels.additive import Additive
 from slayr_py.kernels.base import Hyperparameters, Kernel
-from slayr_py.kernels.base_kernels import BASES, checked_order, matern_correlation, matern_with_slope
+from slayr_py.kernels.base_kernels import (
+    BASES,
+    Base,
+    checked_order,
+    correlation,
+    matern_correlation,
+    matern_with_slope,
+    slope,
+)
 from slayr_py.kernels.contracts import StanValue
 from slayr_py.kernels.expressions.composite import MOST_LEAVES, Composable, Composite, Planned
 from slayr_py.kernels.expressions.pairs import Pairs

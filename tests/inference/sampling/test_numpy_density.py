@@ -62,6 +62,13 @@ CASES = {
         None,
     ),
     "graphs alone": (5, Model(LEVELS, "fm"), np.array([0.1, 0.0, 0.2, 0.3, 0.1])),
+    "diffusion": (7, Model(GRAPHS, sl.kernels.FrequencyModulated("diffusion")), None),
+    "diffusion of graphs alone": (5, Model(LEVELS, sl.kernels.FrequencyModulated("diffusion")), None),
+    "product": (7, Model(GRAPHS, sl.kernels.Separable("laplacian", "product"), None, "log"), None),
+    "sum": (7, Model(GRAPHS, sl.kernels.Separable("laplacian", "sum")), np.full(7, 0.2)),
+    "product, diffusion and Matérn": (6, Model(GRAPHS, sl.kernels.Separable("diffusion", base="matern", p=1)), None),
+    "sum, diffusion and Matérn": (6, Model(GRAPHS, sl.kernels.Separable("diffusion", "sum", base="matern")), None),
+    "sum of graphs alone": (5, Model(LEVELS, sl.kernels.Separable("laplacian", "sum")), None),
     "hierarchical": (9, Model(tree(), "hierarchical"), None),
     "hierarchical, Matérn and warp": (9, Model(tree(), sl.kernels.Hierarchical(base="matern", p=1), None, "log"), None),
     "hierarchical, warp with a pivot": (9, Model(tree(), "hierarchical", None, "best"), None),
@@ -133,7 +140,7 @@ def test_programs_compute_all_other_densities():
     assert not MaternDensity.serves("fm_gp", data)
     for change in ({"binary": 1}, {"prior_only": 1}, {"want_pointwise": 1}, {"N": 0}):
         assert not MaternDensity.serves("matern_gp", data | change)
-    for kernel in (sl.kernels.FrequencyModulated("neural"), sl.kernels.Separable()):
+    for kernel in (sl.kernels.FrequencyModulated("neural"), sl.kernels.FrequencyModulated("power")):
         other = Model(GRAPHS, kernel)
         train = other.encoder.encode(other.encoder.sobol(3, 1))
         data = other.stan_data(train, np.zeros(3), train[:0], pointwise=False)
