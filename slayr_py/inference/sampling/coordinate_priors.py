@@ -43,6 +43,12 @@ class Hyper(NamedTuple):
     log_prior: FloatArray
     gradient: FloatArray
 
+    def rows(self, block: slice) -> Hyper:
+        """Return those of some points."""
+        theta = {name: values[block] for name, values in self.theta.items()}
+        slopes = {name: values[block] for name, values in self.slopes.items()}
+        return Hyper(theta, slopes, self.log_prior[block], self.gradient[block])
+
 
 class _Values(NamedTuple):
     """Hyperparameters of one name (s, size), and what `Hyper` has of them."""

@@ -93,17 +93,17 @@ class NumpyDensity(ABC):
         return self._evaluate(points, gradient=True)
 
     def _evaluate(self, points: FloatArray, gradient: bool) -> tuple[FloatArray, FloatArray]:
-        density = np.empty(len(points))
-        slopes = np.zeros(points.shape)
         size = max(1, BLOCK // len(self._pairs.rows))
-        for i in range(0, len(points), size):
-            block = slice(i, i + size)
-            with np.errstate(all="ignore"):  # hyperparameters far outside have a density of 0
-                hyper = self.hyper(points[block])
-                likelihood, by_coordinate = self._log_likelihood(hyper, gradient)
-            density[block] = hyper.log_prior + likelihood
-            if gradient:
-                slopes[block] = hyper.gradient + by_coordinate
+        with np.errstate(all="ignore"):  # hyperparameters far outside have a density of 0
+            hyper = self.hyper(points)
+            density = hyper.log_prior.copy()
+            slopes = hyper.gradient.copy() if gradient else np.zeros(points.shape)
+            for i in range(0, len(points), size):
+                block = slice(i, i + size)
+                likelihood, by_coordinate = self._log_likelihood(hyper.rows(block), gradient)
+                density[block] += likelihood
+                if gradient:
+                    slopes[block] += by_coordinate
         undefined = ~np.isfinite(density) | ~np.isfinite(slopes).all(axis=1)
         density[undefined] = -np.inf
         slopes[undefined] = 0.0
