@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from slayr_py.inference.diagnostics.checks import CARRIED_CHECKS, TEMPERED_ESS, importance_limits
+from slayr_py.inference.sampling.composite_density import CompositeDensity
 from slayr_py.inference.sampling.density import Density
 from slayr_py.inference.sampling.fm_density import FrequencyModulatedDensity
 from slayr_py.inference.sampling.hierarchical_density import HierarchicalDensity
@@ -130,7 +131,7 @@ def _singular_covariances(draws: FloatArray) -> Iterator[None]:
 
 def _written_here(program: str, data: Mapping[str, Any]) -> type[NumpyDensity] | None:
     """Return the class of the density of a program with these data, if it is written in NumPy."""
-    for density in (MaternDensity, FrequencyModulatedDensity, HierarchicalDensity):
+    for density in (MaternDensity, FrequencyModulatedDensity, HierarchicalDensity, CompositeDensity):
         if density.serves(program, data):
             return density
     return None

@@ -5,7 +5,7 @@ These are the twins of ``stan/functions/priors.stan`` and ``stan/functions/coord
 Symbols
 -------
 s : points; P : coordinates; N : observations; z : a coordinate; q : its quantity, the logarithm of a positive
-hyperparameter or the mean ``mu``.
+hyperparameter, the mean ``mu`` or the centre of a linear kernel.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 
 from slayr_py.space import FloatArray
 
@@ -31,7 +31,8 @@ class Hyper(NamedTuple):
     theta : dict of str to (s, size) float64
         Hyperparameters by name.
     slopes : dict of str to (s, size) float64
-        Derivatives of the logarithms of the hyperparameters by their coordinates; of ``mu`` itself.
+        Derivatives of the logarithms of the hyperparameters by their coordinates; of real ones, such as ``mu``,
+        themselves.
     log_prior : (s,) float64
         Log densities of the coordinates, up to a constant.
     gradient : (s, P) float64
@@ -85,7 +86,12 @@ class CoordinatePriors:
         parts = {}
         for coordinate, z in self.split(points).items():
             name = coordinate.removeprefix("z_")
-            parts[name] = self._weight(name, z) if f"{name}_a" in self._data else self._quantity(name, z)
+            if f"{name}_a" in self._data:
+                parts[name] = self._weight(name, z)
+            elif f"{name}_concentration" in self._data:
+                parts[name] = self._shares(name, z)
+            else:
+                parts[name] = self._quantity(name, z)
         return Hyper(
             {name: part.theta for name, part in parts.items()},
             {name: part.slope for name, part in parts.items()},
@@ -105,6 +111,9 @@ class CoordinatePriors:
             if f"{name}_a" in self._data:
                 parts.append(logit(rng.beta(self._data[f"{name}_a"], self._data[f"{name}_b"], size)))
                 continue
+            if f"{name}_concentration" in self._data:
+                parts.append(np.log(rng.gamma(self._data[f"{name}_concentration"], size=size)))
+                continue
             location = np.atleast_1d(self._data[f"{name}_location"])
             scale = np.atleast_1d(self._data[f"{name}_scale"])
             grid = np.linspace(-_FAR, _FAR, _GRID)[:, None]
@@ -122,6 +131,15 @@ class CoordinatePriors:
         log_prior = -a * np.logaddexp(0.0, -z) - b * np.logaddexp(0.0, z)
         return _Values(theta, 1 - theta, log_prior, a * (1 - theta) - b * theta)
 
+    def _shares(self, name: str, z: FloatArray) -> _Values:
+        """Return shares with a Dirichlet prior, whose coordinates are logarithms of gamma variates.
+
+        Each share depends on all coordinates; the slopes are those of a gamma variate by its own one.
+        """
+        a = self._data[f"{name}_concentration"]
+        variates = np.exp(z)
+        return _Values(softmax(z, axis=1), np.ones(z.shape), a * z - variates, a - variates)
+
     def _quantity(self, name: str, z: FloatArray) -> _Values:
         """Return positive hyperparameters, or the mean, whose coordinates are functions of scores."""
         location = np.atleast_1d(self._data[f"{name}_location"])
@@ -131,7 +149,7 @@ class CoordinatePriors:
         gradient = by_z - score * slope
         value = location + scale * score
         by_coordinate = scale * slope
-        if name == "mu":
+        if f"{name}_gamma" not in self._data:  # a real quantity
             return _Values(value, by_coordinate, log_prior, gradient)
         power, shape, rate = np.atleast_2d(self._data[f"{name}_gamma"]).T
         other: NDArray[np.bool_] = power != 0  # `generalized_gamma`: the prior is of another family than the log-normal

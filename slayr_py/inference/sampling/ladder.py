@@ -237,6 +237,9 @@ def plan_attempts(
 ) -> list[Attempt]:
     """Return the attempts before any retry: the method itself if it can run, a warm start if given, a cold start.
 
+    Method "carried" starts at the prior, where it can, before it leaves the draws to chains: chains that start at draws
+    which it cannot carry seldom agree, and chains from a cold start take longest.
+
     A point estimate is the only attempt, since no diagnostics can reject it.
     """
     method = METHODS[options.method]
@@ -247,6 +250,8 @@ def plan_attempts(
     sampled = [replace(cold, start=start), cold] if start else [cold]
     if method.has_chains or (method.carries and not carries(start)):
         return sampled
+    if start and carries(None):
+        return [requested, replace(requested, start=None), *sampled]
     return [requested, *sampled]
 
 

@@ -30,7 +30,7 @@ BLOCK = 2**16  # doubles in the covariances of a block of points, which stay in 
 
 
 Slopes: TypeAlias = Callable[[FloatArray], dict[str, FloatArray]]
-"""Map derivatives by the covariances of pairs (s, pairs) to those by the logarithms of the hyperparameters."""
+"""Map derivatives by the covariances of pairs (s, pairs) to those by the logarithms of positive hyperparameters."""
 
 
 class NumpyDensity(ABC):
@@ -52,7 +52,7 @@ class NumpyDensity(ABC):
         self._shapes = shapes
         self._priors = CoordinatePriors(self._data, shapes)
         self._pivot = pivot_of(data)
-        self._order = int(data["p"])
+        self._order = int(data.get("p", 0))
         self._pairs = PackedPairs.of(int(data["N"]))
         self._errors = np.square(self._data["y_sd"]) + self._data["noise_floor"] ** 2
 

@@ -6,16 +6,18 @@ replaces them by their sum with the weights left_j and right_j.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from slayr_py.kernels.contracts import StanValue, column_inputs
 from slayr_py.kernels.expressions.contract import SLOTS
 from slayr_py.kernels.expressions.leaf import LeafKernel
+from slayr_py.kernels.expressions.leaf_kernels import GIVEN_LEAVES, LEAVES
 from slayr_py.kernels.expressions.pairs import Given, Pairs
 from slayr_py.kernels.hyperparameters import Draws
 from slayr_py.space import Encoded, FloatArray
@@ -56,6 +58,25 @@ class Plan:
     given: tuple[Given, ...]
     n_split: int = 0
     n_share: int = 0
+
+    @classmethod
+    def from_stan_data(cls, data: Mapping[str, Any]) -> Plan:
+        """Return the plan of the data of a program, the inverse of :meth:`stan_data`; leaves have their number only."""
+        kinds = {leaf.code: leaf for leaf in (*LEAVES.values(), *GIVEN_LEAVES.values())}
+        firsts = {name: np.asarray(data[slot.first], dtype=np.intp) for name, slot in SLOTS.items()}
+        columns = iter(np.asarray(data["column"], dtype=np.intp) - 1)
+        leaves = []
+        for i, (code, count) in enumerate(zip(data["kind"], data["n_columns"], strict=True)):
+            kind = kinds[int(code)]
+            read = tuple(int(column) for column in islice(columns, int(count)))
+            places = {}
+            for name in kind.priors(max(len(read), 1)):
+                first = int(firsts[name][i]) - 1
+                places[name] = slice(first, first + (len(read) if SLOTS[name].by_column else 1))
+            leaves.append(kind(str(i + 1), read, places, int(data["given_of"][i]) - 1))
+        steps = tuple(int(step) for step in data["steps"])
+        # The values of given leaves are in the data.
+        return cls(tuple(leaves), steps, (), int(data["n_split"]), int(data["n_share"]))
 
     @property
     def depth(self) -> int:

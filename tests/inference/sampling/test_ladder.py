@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -65,6 +66,17 @@ def test_an_attempt_describes_what_it_changes(branin_posterior):
 
 def start_of(draws: int, parameters: int = 2) -> WarmStart:
     return WarmStart({"z": np.zeros((4, 2))}, np.ones(4), np.ones(2), np.zeros((draws, parameters)))
+
+
+def test_the_prior_comes_before_chains_where_its_density_is_known():
+    options = OPTIONS.updated(method="carried")
+    attempts = plan_attempts(options, start_of(200), 1, lambda start: True)
+    kinds = [(attempt.options.method, attempt.kind) for attempt in attempts]
+    assert kinds == [("carried", "carried"), ("carried", "cold"), ("nuts", "warm"), ("nuts", "cold")]
+    changes = [later.after(before) for before, later in pairwise(attempts)]
+    assert changes[:2] == ["importance sampling from the prior", "NUTS from a warm start"]
+    without = plan_attempts(options, None, 1, lambda start: True)
+    assert [attempt.kind for attempt in without] == ["cold", "cold"]
 
 
 class StandIn:

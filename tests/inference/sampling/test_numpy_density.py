@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer, OrdinalHyperparameter
+from testing_kernels import pretrained
 
 import slayr_py as sl
 from slayr_py.inference.model import Model
 from slayr_py.inference.prediction.stan_engine import coordinate_table
 from slayr_py.inference.sampling import numpy_density
+from slayr_py.inference.sampling.composite_density import CompositeDensity
 from slayr_py.inference.sampling.fm_density import FrequencyModulatedDensity
 from slayr_py.inference.sampling.hierarchical_density import HierarchicalDensity
 from slayr_py.inference.sampling.matern_density import MaternDensity
@@ -23,6 +25,7 @@ GRAPHS = ConfigurationSpace(
     {"a": (0.0, 1.0), "b": (1, 4), "c": ["x", "y", "z"], "d": OrdinalHyperparameter("d", [1, 2, 3, 4])}
 )
 LEVELS = ConfigurationSpace({"c": ["x", "y", "z"], "d": ["u", "v"]})
+PLANE = ConfigurationSpace({"a": (0.0, 1.0), "b": (0.0, 1.0)})
 POINTS = 40
 
 
@@ -69,6 +72,11 @@ CASES = {
     "product, diffusion and Matérn": (6, Model(GRAPHS, sl.kernels.Separable("diffusion", base="matern", p=1)), None),
     "sum, diffusion and Matérn": (6, Model(GRAPHS, sl.kernels.Separable("diffusion", "sum", base="matern")), None),
     "sum of graphs alone": (5, Model(LEVELS, sl.kernels.Separable("laplacian", "sum")), None),
+    "composite": (6, Model(PLANE, "SE * PER[a] + RQ + LIN[b] + C", {"split": sl.Beta(2.0, 3.0)}), None),
+    "composite of Matérn kernels": (7, Model(PLANE, "MAT12 + MAT32[a] * MAT52[b]", None, "log"), None),
+    "composite of one leaf": (5, Model(SPACE, "MAT52"), np.full(5, 0.2)),
+    "pre-trained": (8, Model(SPACE, pretrained(SPACE, (2,), None)), None),
+    "pre-trained, several parts": (8, Model(SPACE, pretrained(SPACE), None, "best"), None),
     "hierarchical": (9, Model(tree(), "hierarchical"), None),
     "hierarchical, Matérn and warp": (9, Model(tree(), sl.kernels.Hierarchical(base="matern", p=1), None, "log"), None),
     "hierarchical, warp with a pivot": (9, Model(tree(), "hierarchical", None, "best"), None),
@@ -90,7 +98,7 @@ def example(case: str) -> tuple[str, dict, NumpyDensity, dict[str, FloatArray], 
     coordinates = {name: rng.standard_normal((1, POINTS, *shape)) for name, shape in model.parameter_shapes.items()}
     points = np.concatenate([values.reshape(POINTS, -1) for values in coordinates.values()], axis=1)
     program = model.kernel.program
-    kinds = (MaternDensity, FrequencyModulatedDensity, HierarchicalDensity)
+    kinds = (MaternDensity, FrequencyModulatedDensity, HierarchicalDensity, CompositeDensity)
     (kind,) = [each for each in kinds if each.serves(program, data)]
     return program, data, kind(data, model.parameter_shapes), coordinates, points
 
