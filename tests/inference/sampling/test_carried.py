@@ -56,12 +56,13 @@ def test_a_carried_posterior_is_that_of_all_observations(grown):
 
 
 @pytest.mark.stan
-@pytest.mark.parametrize("case", ["Matérn with a warp", "frequency modulation", "additive"])
+@pytest.mark.parametrize("case", ["Matérn with a warp", "frequency modulation", "additive", "composite"])
 def test_fits_from_the_prior_agree_with_chains(case, monkeypatch):
     space, kernel, warp = {
         "Matérn with a warp": (plain_space(), "auto", "log"),
         "frequency modulation": (ConfigurationSpace({"a": (0.0, 1.0), "c": ["x", "y", "z"]}), "fm", "none"),
         "additive": (plain_space(), "additive", "none"),
+        "composite": (plain_space(), "MAT52 + LIN * C", "none"),
     }[case]
     gp = sl.GaussianProcess(space, kernel=kernel, warp=warp)
     configs = Encoder(space).sobol(15, 3)
@@ -114,22 +115,25 @@ def test_where_importance_sampling_fails_draws_are_tempered(grown):
 
 
 @pytest.mark.stan
-def test_a_start_far_from_the_posterior_is_followed_by_chains(grown):
+def test_a_start_far_from_the_posterior_is_followed_by_the_prior(grown):
     gp, configs, y, before = grown
     start = before.warm_start()
     far = replace(start, draws=start.draws + 40.0)
     posterior = gp.fit(configs, y, options=OPTIONS, seed=6, start=far)
-    assert posterior.record["arguments"]["method"] == "nuts" and posterior.check().ok
-    abandoned = posterior.record["abandoned"][0]
-    assert abandoned["method"] == "carried" and abandoned["then"] == "NUTS from a warm start"
+    arguments = posterior.record["arguments"]
+    assert (arguments["method"], arguments["start"]) == ("carried", "cold") and posterior.check().ok
+    (abandoned,) = posterior.record["abandoned"]
+    assert (abandoned["start"], abandoned["then"]) == ("carried", "importance sampling from the prior")
 
 
 @pytest.mark.stan
 def test_draws_of_chains_that_fail_are_weighted(grown, monkeypatch):
     gp, configs, y, before = grown
 
-    def divergent(*arguments, **options):
-        result = run(*arguments, **options)
+    def divergent(program, data, options, *, start, **others):
+        if options.method == "carried" and start is None:
+            raise sl.InferenceError("the prior does not help")
+        result = run(program, data, options, start=start, **others)
         if not result.sampler:
             return result
         return replace(result, sampler=result.sampler | {"diverging": np.ones_like(result.sampler["diverging"])})
@@ -138,7 +142,7 @@ def test_draws_of_chains_that_fail_are_weighted(grown, monkeypatch):
     start = before.warm_start()
     posterior = gp.fit(configs, y, options=OPTIONS, seed=5, start=replace(start, draws=start.draws + 40.0))
     assert posterior.record["arguments"]["method"] == "carried" and posterior.check().ok
-    _, abandoned = posterior.record["abandoned"]
+    _, _, abandoned = posterior.record["abandoned"]
     assert abandoned["start"] == "warm" and abandoned["then"] == "importance sampling from the draws of all chains"
 
 
@@ -195,16 +199,16 @@ def test_plan():
     train = model.encoder.encode(model.encoder.sobol(9, 1))
     data = model.stan_data(train, np.zeros(9), train[:0], pointwise=False)
     kinds = [attempt.kind for attempt in plan_attempts(OPTIONS, large, 1, carries_to("hierarchical_gp", data))]
-    assert kinds == ["carried", "warm", "cold"]
-    without = carries_to("composite_gp", data)
+    assert kinds == ["carried", "cold", "warm", "cold"]
+    without = carries_to("a program of a user", data)
     assert [attempt.kind for attempt in plan_attempts(OPTIONS, large, 1, without)] == ["warm", "cold"]
 
 
 @pytest.mark.stan
 def test_without_a_start_programs_without_a_numpy_density_have_chains():
-    space = ConfigurationSpace({"x": (0.0, 1.0)})
-    gp = sl.GaussianProcess(space, kernel=sl.kernels.Composite("SE"))
-    posterior = gp.fit([{"x": 0.2}, {"x": 0.8}], [1.0, 2.0], options=OPTIONS, seed=1)
+    space = ConfigurationSpace({"x": (0.0, 1.0), "c": ["u", "v"]})
+    gp = sl.GaussianProcess(space, kernel=sl.kernels.FrequencyModulated("neural"))
+    posterior = gp.fit([{"x": 0.2, "c": "u"}, {"x": 0.8, "c": "v"}], [1.0, 2.0], options=OPTIONS, seed=1)
     assert posterior.record["arguments"]["method"] == "nuts"
 
 
