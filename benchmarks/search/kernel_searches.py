@@ -9,16 +9,19 @@ import numpy as np
 import pandas as pd
 from ConfigSpace import Categorical, ConfigurationSpace, Float
 
+from benchmarks.search.fixed_length import FixedLength
 from benchmarks.search.printed import printed
 from slayr_py.search import STRATEGIES, KernelSearch, SearchResult
 
-STRATEGIES["printed"] = printed
+FIXED_LENGTHS = {f"fixed-{length}": FixedLength(length) for length in (2, 4, 8)}
+STRATEGIES.update(printed=printed, **FIXED_LENGTHS)
 
 SINGLE = ("SE", "MAT52", "SE-starts")
-SEARCHES = ("greedy", "random", "model", "generative", "printed")
+SEARCHES = ("greedy", "random", "model", "generative", "printed", *FIXED_LENGTHS)
 METHODS = (*SINGLE, *SEARCHES)
 """A single kernel on all inputs (``SE-starts`` has as many starts as a search has fits); a search by its strategy;
-``printed`` is the strategy of `benchmarks.search.printed`."""
+``printed`` and ``fixed-L`` are the strategies of
+`benchmarks.search.printed` and `benchmarks.search.fixed_length`."""
 
 
 def add_search_arguments(parser: argparse.ArgumentParser, budget: int, base: tuple[str, ...], single: bool) -> None:
