@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from typing_extensions import override
 
 from slayr_py.inference.diagnostics.checks import CARRIED_CHECKS, TEMPERED_ESS, importance_limits
 from slayr_py.inference.sampling.composite_density import CompositeDensity
-from slayr_py.inference.sampling.density import Density
+from slayr_py.inference.sampling.density import Density, pointwise
 from slayr_py.inference.sampling.fm_density import FrequencyModulatedDensity
 from slayr_py.inference.sampling.hierarchical_density import HierarchicalDensity
 from slayr_py.inference.sampling.matern_density import MaternDensity
@@ -83,9 +85,9 @@ def _from_draws(job: Job, start: WarmStart) -> Run:
             good = importance_limits(CARRIED_CHECKS, job.total_draws)
             population = improve(density, start.draws, job.total_draws, good, rng)
             if good(population.pareto_k, population.ess) or isinstance(density, Density):
-                return density.run(population, {"steps": population.steps}, [])
+                return _run(job, density, shapes, population)
         assert not isinstance(density, Density)
-        return _tempered(job, density, start.draws, rng)
+        return _tempered(job, density, shapes, start.draws, rng)
 
 
 def _from_prior(job: Job) -> Run:
@@ -93,32 +95,51 @@ def _from_prior(job: Job) -> Run:
     here = _written_here(job.model.name, job.data)
     if here is None:
         raise ValueError("method 'carried' needs the draws of an earlier fit; pass start=posterior.warm_start()")
-    density = here(job.data, program_contracts()[job.model.name].coordinate_shapes_in(job.data))
+    shapes = program_contracts()[job.model.name].coordinate_shapes_in(job.data)
+    density = here(job.data, shapes)
     good = importance_limits(CARRIED_CHECKS, job.total_draws)
     rng = np.random.default_rng(job.seed)
     start = density.prior_draws(_PRIOR_PROPOSALS, rng)
     if start.shape[1] > CARRIED_PARAMETERS:
-        return _tempered(job, density, start, rng, _PRIOR_PARTICLES)
+        return _tempered(job, density, shapes, start, rng, _PRIOR_PARTICLES)
     populations = []
     for _ in range(_PRIOR_RUNS):
         populations.append(improve(density, start, job.total_draws, good, rng, _PRIOR_PROPOSALS, _PRIOR_STEPS))
         first = populations[0]
         if good(first.pareto_k, first.ess):
-            return density.run(first, {"steps": first.steps}, [])
+            return _run(job, density, shapes, first)
         start = density.prior_draws(_PRIOR_PROPOSALS, rng)
     draws = np.concatenate([population.wide for population in populations])
     with _singular_covariances(draws):
-        return _tempered(job, density, draws, rng)
+        return _tempered(job, density, shapes, draws, rng)
 
 
 def _tempered(
-    job: Job, density: NumpyDensity, draws: FloatArray, rng: np.random.Generator, particles: int = PARTICLES
+    job: Job,
+    density: NumpyDensity,
+    shapes: dict[str, tuple[int, ...]],
+    draws: FloatArray,
+    rng: np.random.Generator,
+    particles: int = PARTICLES,
 ) -> Run:
     tempered = temper(density, draws, job.total_draws, TEMPERED_ESS, rng, particles)
     rows = np.arange(len(tempered.draws))
     population = Population(tempered.draws, rows, tempered.pareto_k, tempered.ess, len(tempered.temperatures))
-    settings = {"steps": population.steps, "temperatures": tempered.temperatures, "moves": tempered.moves}
-    return density.run(population, settings, [])
+    return _run(job, density, shapes, population, {"temperatures": tempered.temperatures, "moves": tempered.moves})
+
+
+def _run(
+    job: Job,
+    density: NumpyDensity | Density,
+    shapes: dict[str, tuple[int, ...]],
+    population: Population,
+    settings: Mapping[str, Any] = MappingProxyType({}),
+) -> Run:
+    """Return the run of a population; where the density is written in NumPy, the program adds pointwise densities."""
+    run = density.run(population, {"steps": population.steps, **settings}, [])
+    if isinstance(density, Density) or not job.data["want_pointwise"]:
+        return run
+    return replace(run, variables={**run.variables, **pointwise(job, shapes, population.draws)})
 
 
 @contextmanager

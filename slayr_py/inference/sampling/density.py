@@ -1,8 +1,9 @@
-"""Evaluate the log density of a program by its generated quantities."""
+"""Evaluate the log density and other quantities of a program at given points, by its generated quantities."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,19 @@ from slayr_py.inference.sampling.output import Run, variables_of
 from slayr_py.inference.sampling.population import Population
 from slayr_py.kernels import program_contracts
 from slayr_py.space import FloatArray
+
+
+def pointwise(job: Job, shapes: Mapping[str, tuple[int, ...]], points: FloatArray) -> dict[str, FloatArray]:
+    """Return ``log_lik`` and ``y_rep`` of the program of a job at points (s, P), each (1, s, N)."""
+    parameters = pd.DataFrame(points, columns=_header(shapes))
+    table = generated_quantities(str(job.model.exe_file), Path(job.common["data"]), parameters, job.common["seed"])
+    variables = variables_of(table.to_numpy()[None], list(table.columns))
+    return {name: variables[name] for name in ("log_lik", "y_rep")}
+
+
+def _header(shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
+    """Return the names of the columns of points, as Stan writes them."""
+    return [f"{z}.{i + 1}" if shape else z for z, shape in shapes.items() for i in range(prod(shape))]
 
 
 class Density:
@@ -38,7 +52,7 @@ class Density:
         self._pointwise = data["want_pointwise"]
         self._shapes = shapes
         self._contract = program_contracts()[job.model.name]
-        self._header = [f"{z}.{i + 1}" if shape else z for z, shape in shapes.items() for i in range(prod(shape))]
+        self._header = _header(shapes)
         self._generated = pd.DataFrame()
 
     def __call__(self, points: FloatArray) -> FloatArray:

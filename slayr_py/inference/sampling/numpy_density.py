@@ -137,6 +137,5 @@ class NumpyDensity(ABC):
 
 
 def is_plain(data: Mapping[str, Any]) -> bool:
-    """Return whether data ask for the density of real observations, and nothing else."""
-    special = data["binary"] or data["prior_only"] or data["want_pointwise"]
-    return not special and int(data["N"]) > 0
+    """Return whether data ask for the posterior density of real observations."""
+    return not (data["binary"] or data["prior_only"]) and int(data["N"]) > 0

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 from testing_spaces import plain_space
 
@@ -96,6 +97,34 @@ def test_a_carried_fit_is_repeated_from_its_record(grown):
     assert start.draws.shape == (200, 6) and start.chains == 4
     then = gp.fit(configs, y, options=OPTIONS, seed=6, start=start)
     assert then.record["arguments"]["method"] == "carried"
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("shift", [0.0, 3.0], ids=["importance sampling", "tempering"])
+def test_pointwise_densities_are_those_of_the_same_draws(grown, shift):
+    gp, configs, y, before = grown
+    start = before.warm_start()
+    start = replace(start, draws=start.draws + shift)
+    plain = gp.fit(configs, y, options=OPTIONS, seed=5, start=start)
+    pointwise = gp.fit(configs, y, options=OPTIONS.updated(pointwise=True), seed=5, start=start)
+    assert pointwise.record["arguments"]["density"] == "numpy"
+    assert ("temperatures" in pointwise.record["arguments"]) == (shift > 0)
+    expected = plain.with_pointwise()
+    for group in ("posterior", "log_likelihood", "posterior_predictive"):
+        xr.testing.assert_identical(pointwise.idata[group].to_dataset(), expected.idata[group].to_dataset())
+    assert replay(json.loads(json.dumps(pointwise.record)), pointwise.data).identical
+
+
+@pytest.mark.stan
+def test_a_part_of_a_stack_with_many_parameters_needs_no_chains():
+    space = ConfigurationSpace({name: (0.0, 1.0) for name in "abcdef"})
+    gp = sl.GaussianProcess(space, "SE * RQ + MAT52")  # 21 parameters
+    configs = Encoder(space).sobol(20, 3)
+    y = np.array([np.sin(6 * c["a"]) + c["b"] for c in configs])
+    options = FitOptions(method="carried", draws=50, pointwise=True)
+    posterior = gp.fit(configs, y, options=options, seed=1)
+    assert posterior.record["arguments"]["method"] == "carried" and not posterior.record["abandoned"]
+    assert posterior.idata["log_likelihood"]["y"].shape == (1, 200, 20)
 
 
 @pytest.mark.stan

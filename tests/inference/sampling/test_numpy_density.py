@@ -146,7 +146,7 @@ def test_programs_compute_all_other_densities():
     data = model.stan_data(train, np.zeros(3), train[:0], pointwise=False)
     assert MaternDensity.serves("matern_gp", data)
     assert not MaternDensity.serves("fm_gp", data)
-    for change in ({"binary": 1}, {"prior_only": 1}, {"want_pointwise": 1}, {"N": 0}):
+    for change in ({"binary": 1}, {"prior_only": 1}, {"N": 0}):
         assert not MaternDensity.serves("matern_gp", data | change)
     for kernel in (sl.kernels.FrequencyModulated("neural"), sl.kernels.FrequencyModulated("power")):
         other = Model(GRAPHS, kernel)
@@ -155,6 +155,6 @@ def test_programs_compute_all_other_densities():
         assert not FrequencyModulatedDensity.serves("fm_gp", data)
     _, data, density, *_ = example("hierarchical")
     assert not density.serves("fm_gp", data)
-    changes = ({"binary": 1}, {"prior_only": 1}, {"want_pointwise": 1}, {"N": 0}, {"add": 1}, {"base": 2})
+    changes = ({"binary": 1}, {"prior_only": 1}, {"N": 0}, {"add": 1}, {"base": 2})
     for change in changes:
         assert not density.serves("hierarchical_gp", data | change)
