@@ -1,11 +1,13 @@
-"""Log density of ``stan/fm_gp.stan`` in NumPy, for many points at once, with "laplacian" and "diffusion".
+"""Log density of ``stan/fm_gp.stan`` in NumPy, for many points at once, with all modulators but "hierarchical".
 
-Both as modulators, and as kernels of the graphs that are multiplied with or added to a kernel of the real parameters.
+"laplacian" and "diffusion" also as kernels of the graphs that are multiplied with or added to a kernel of the real
+parameters.
 
 Symbols
 -------
 s : points; N : observations; D : real dimensions; pairs : N (N + 1) / 2; Q : vertices, G : distinct eigenvalues of the
-graphs' Laplacians; W : products of eigenvectors at the vertices of a pair, summed over equal eigenvalues.
+graphs' Laplacians; W : products of eigenvectors at the vertices of a pair, summed over equal eigenvalues; f : response
+to an eigenvalue, of beta lambda and of 1 + alpha t.
 """
 
 from __future__ import annotations
@@ -17,6 +19,16 @@ import numpy as np
 from typing_extensions import override
 
 from slayr_py.inference.sampling.coordinate_priors import Hyper
+from slayr_py.inference.sampling.fm_parts import (
+    Distance,
+    Exponential,
+    Inverse,
+    Neural,
+    PowerOfDistance,
+    Powers,
+    Response,
+    Squared,
+)
 from slayr_py.inference.sampling.numpy_density import NumpyDensity, Slopes, is_plain
 from slayr_py.kernels import BASES, COMBINATIONS, MODULATORS, Base, correlation, slope
 from slayr_py.space import FloatArray
@@ -29,37 +41,39 @@ class FrequencyModulatedDensity(NumpyDensity):
         super().__init__(data, shapes)
         n = len(self._errors)
         inputs = self._data["X"].reshape(n, int(data["D"]))
-        self._squares = np.square(inputs[self._pairs.rows] - inputs[self._pairs.columns]).T
+        left, right = inputs[self._pairs.rows], inputs[self._pairs.columns]
         vectors = self._data["U"].reshape(n, int(data["Q"]))
         products = (vectors[self._pairs.rows] * vectors[self._pairs.columns]).T
         self._graphs = [np.flatnonzero(self._data["graph_of"] == p + 1) for p in range(int(data["P"]))]
         groups = [np.flatnonzero(self._data["group_of"] == g + 1) for g in range(int(data["G"]))]
         self._weights = [products[group].sum(axis=0) for group in groups]
         self._combine = int(data["combine"])
-        self._diffusion = int(data["modulator"]) == MODULATORS["diffusion"]
+        self._modulator = int(data["modulator"])
+        self._distance: Distance = Squared(left, right)
+        if self._modulator == MODULATORS["power"]:
+            self._distance = PowerOfDistance(left, right, float(data["tau"]))
+        elif self._modulator == MODULATORS["neural"]:
+            self._distance = Neural(left, right)
         self._base: Base = next(base for base in get_args(Base) if BASES[base] == data["base"])
         self._multiplicities = np.array([len(group) for group in groups], dtype=np.float64)
 
     @staticmethod
     @override
     def serves(program: str, data: Mapping[str, Any]) -> bool:
-        if program != "fm_gp" or not is_plain(data):
-            return False
-        return bool(data["modulator"] in (MODULATORS["laplacian"], MODULATORS["diffusion"]))
+        return program == "fm_gp" and is_plain(data) and bool(data["modulator"] != MODULATORS["hierarchical"])
 
     @override
     def hyper(self, points: FloatArray) -> Hyper:
         hyper = super().hyper(points)
-        sigma_f = hyper.theta["sigma_f"] / np.sqrt(self._mean_variance(hyper.theta["beta"])[0])[:, None]
+        sigma_f = hyper.theta["sigma_f"] / np.sqrt(self._mean_variance(hyper.theta)[0])[:, None]
         return hyper._replace(theta=hyper.theta | {"sigma_f": sigma_f})
 
     @override
     def covariances(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Slopes]:
         s = len(theta["mu"])
         variance = np.square(theta["sigma_f"])
-        distances = np.zeros((s, len(self._pairs.rows)))
-        if "lengthscale" in theta:
-            distances = (1 / np.square(theta["lengthscale"])) @ self._squares
+        distances, by_distances = self._distance(theta)
+        response = self._response(theta)
         damped = theta["beta"][:, self._graph_of, None] * self._data["lambda"][:, None]
 
         def modulation(p: int) -> FloatArray:
@@ -75,7 +89,7 @@ class FrequencyModulatedDensity(NumpyDensity):
             total = np.zeros_like(on_graphs)
             modulated = modulation(p)
             for g in graph:
-                total += self._term(g, damped[:, g], modulated)
+                total += response.term(self._weights[g], damped[:, g], modulated)
             on_graphs *= total
             totals.append(total)
         covariances = on_graphs
@@ -87,7 +101,9 @@ class FrequencyModulatedDensity(NumpyDensity):
         def slopes(by_covariance: FloatArray) -> dict[str, FloatArray]:
             by_log_k = by_covariance * covariances
             by_log = {"sigma_f": 2 * by_log_k.sum(axis=1, keepdims=True)}
-            by_log["beta"] = by_log["sigma_f"] * self._sigma_f_by_log_beta(theta["beta"])
+            mean, by_mean = self._mean_variance(theta)
+            for name, by_quantity in by_mean.items():  # sigma_f is relative to the root of the mean variance
+                by_log[name] = -0.5 * by_log["sigma_f"] * by_quantity / mean[:, None]
             by_alpha = np.zeros_like(by_log["beta"])
             by_distance = np.zeros_like(on_graphs)
             by_log_graphs = by_log_k
@@ -101,50 +117,48 @@ class FrequencyModulatedDensity(NumpyDensity):
                 modulated = modulation(p)
                 by_modulation = np.zeros_like(total)
                 for g in graph:
-                    by_damping, by_modulated = self._term_slopes(g, damped[:, g], modulated)
+                    by_damping, by_modulated = response.slopes(self._weights[g], damped[:, g], modulated)
                     by_log["beta"][:, p] += damped[:, g, 0] * np.einsum("sk,sk->s", by_total, by_damping)
                     by_modulation += by_total * by_modulated
+                    for name, by in response.by_orders(by_total * self._weights[g], damped[:, g], modulated).items():
+                        by_log[name] += by
                 if self._combine == COMBINATIONS["modulation"]:
                     by_alpha[:, p] = np.einsum("sk,sk->s", by_modulation, distances)
                     by_distance += theta["alpha"][:, p, None] * by_modulation if "alpha" in theta else by_modulation
             if "alpha" in theta:
                 by_log["alpha"] = by_alpha * theta["alpha"]
-            if "lengthscale" in theta:
-                by_log["lengthscale"] = -2 * (by_distance @ self._squares.T) / np.square(theta["lengthscale"])
-            return by_log
+            if "weights" in theta:  # each coordinate moves all weights
+                by_log["weights"] -= theta["weights"] * by_log["weights"].sum(axis=1, keepdims=True)
+            return by_log | by_distances(by_distance)
 
         return covariances, slopes
 
-    def _term(self, g: np.intp, damping: FloatArray, modulation: FloatArray) -> FloatArray:
-        """Return W f of a distinct eigenvalue, (s, pairs), from beta lambda (s, 1) and 1 + alpha t."""
-        if self._diffusion:
-            return np.asarray(self._weights[g] * np.exp(-modulation * damping))
-        return np.asarray(self._weights[g] / (modulation + damping))
+    def _response(self, theta: Mapping[str, FloatArray]) -> Response:
+        if "weights" in theta:
+            return Powers(theta["weights"])
+        return Exponential() if self._modulator == MODULATORS["diffusion"] else Inverse()
 
-    def _term_slopes(self, g: np.intp, damping: FloatArray, modulation: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the derivatives of `_term` by beta lambda and by 1 + alpha t."""
-        if self._diffusion:
-            term = self._term(g, damping, modulation)
-            return -modulation * term, -damping * term
-        by_both = -self._weights[g] / np.square(modulation + damping)
-        return by_both, by_both
+    def _mean_variance(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, dict[str, FloatArray]]:
+        """Return the mean of k(x, x) / sigma_f^2 over all vertices, (s,), and its derivatives by log beta and weights.
 
-    def _mean_variance(self, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the mean of k(x, x) / sigma_f^2 over all vertices, (s,), and its derivatives by log beta, (s, P)."""
-        damped = beta[:, self._graph_of] * self._data["lambda"]
-        response = np.exp(-damped) if self._diffusion else 1 / (1 + damped)
-        falls = -damped * (response if self._diffusion else np.square(response)) * self._multiplicities
-        response *= self._multiplicities
-        sums = np.stack([response[:, graph].sum(axis=1) for graph in self._graphs], axis=1)
-        slopes = np.stack([falls[:, graph].sum(axis=1) for graph in self._graphs], axis=1) / sums
-        mean = np.prod(sums / [self._multiplicities[graph].sum() for graph in self._graphs], axis=1)
-        slopes *= mean[:, None]
-        return mean + (self._combine == COMBINATIONS["sum"]), slopes
-
-    def _sigma_f_by_log_beta(self, beta: FloatArray) -> FloatArray:
-        """Return the derivatives of log sigma_f, which is relative to the mean variance, by log beta, (s, P)."""
-        mean, slopes = self._mean_variance(beta)
-        return -0.5 * slopes / mean[:, None]
+        The neural kernel too counts as if t were 0, see ``stan/fm_gp.stan``.
+        """
+        response = self._response(theta)
+        mean = np.ones(len(theta["beta"]))
+        by_beta = np.empty_like(theta["beta"])
+        by_orders = {}
+        for p, graph in enumerate(self._graphs):
+            damped = theta["beta"][:, p, None] * self._data["lambda"][graph]
+            shares = self._multiplicities[graph] / self._multiplicities[graph].sum()
+            one = np.ones_like(damped)
+            of_graph = response.term(shares, damped, one).sum(axis=1)
+            by_beta[:, p] = np.sum(damped * response.slopes(shares, damped, one)[0], axis=1) / of_graph
+            for name, by in response.by_orders(shares, damped, one).items():
+                by_orders[name] = by_orders.get(name, 0.0) + by / of_graph[:, None]
+            mean *= of_graph
+        by_log = {"beta": by_beta, **by_orders}
+        total = mean + (self._combine == COMBINATIONS["sum"])
+        return total, {name: mean[:, None] * by for name, by in by_log.items()}
 
     @property
     def _graph_of(self) -> np.ndarray[Any, np.dtype[np.intp]]:

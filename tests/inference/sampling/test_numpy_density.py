@@ -67,6 +67,12 @@ CASES = {
     "graphs alone": (5, Model(LEVELS, "fm"), np.array([0.1, 0.0, 0.2, 0.3, 0.1])),
     "diffusion": (7, Model(GRAPHS, sl.kernels.FrequencyModulated("diffusion")), None),
     "diffusion of graphs alone": (5, Model(LEVELS, sl.kernels.FrequencyModulated("diffusion")), None),
+    "neural": (7, Model(GRAPHS, sl.kernels.FrequencyModulated("neural"), None, "log"), None),
+    "neural on graphs alone": (5, Model(LEVELS, sl.kernels.FrequencyModulated("neural")), np.full(5, 0.2)),
+    "power": (7, Model(GRAPHS, sl.kernels.FrequencyModulated("power"), None, "best"), None),
+    "power, four orders of r": (6, Model(GRAPHS, sl.kernels.FrequencyModulated("power", orders=4, tau=1.0)), None),
+    "power, one order": (6, Model(GRAPHS, sl.kernels.FrequencyModulated("power", orders=1, tau=0.5)), None),
+    "power on graphs alone": (5, Model(LEVELS, sl.kernels.FrequencyModulated("power")), None),
     "product": (7, Model(GRAPHS, sl.kernels.Separable("laplacian", "product"), None, "log"), None),
     "sum": (7, Model(GRAPHS, sl.kernels.Separable("laplacian", "sum")), np.full(7, 0.2)),
     "product, diffusion and Matérn": (6, Model(GRAPHS, sl.kernels.Separable("diffusion", base="matern", p=1)), None),
@@ -148,11 +154,10 @@ def test_programs_compute_all_other_densities():
     assert not MaternDensity.serves("fm_gp", data)
     for change in ({"binary": 1}, {"prior_only": 1}, {"N": 0}):
         assert not MaternDensity.serves("matern_gp", data | change)
-    for kernel in (sl.kernels.FrequencyModulated("neural"), sl.kernels.FrequencyModulated("power")):
-        other = Model(GRAPHS, kernel)
-        train = other.encoder.encode(other.encoder.sobol(3, 1))
-        data = other.stan_data(train, np.zeros(3), train[:0], pointwise=False)
-        assert not FrequencyModulatedDensity.serves("fm_gp", data)
+    other = Model(GRAPHS, sl.kernels.FrequencyModulated(sl.kernels.Hierarchical()))
+    train = other.encoder.encode(other.encoder.sobol(3, 1))
+    data = other.stan_data(train, np.zeros(3), train[:0], pointwise=False)
+    assert not FrequencyModulatedDensity.serves("fm_gp", data)
     _, data, density, *_ = example("hierarchical")
     assert not density.serves("fm_gp", data)
     changes = ({"binary": 1}, {"prior_only": 1}, {"N": 0}, {"add": 1}, {"base": 2})

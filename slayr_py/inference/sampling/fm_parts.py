@@ -1,0 +1,188 @@
+"""Distances that modulate the frequencies of graphs and responses to the frequencies, with their derivatives.
+
+Twins of ``modulating_distance`` and ``graph_correlation`` in ``stan/functions/frequency_modulated.stan``, for many points
+at once.
+
+Symbols
+-------
+s : points; pairs : N (N + 1) / 2; D : real dimensions; w : lengthscale^-2; z : beta lambda, (s, 1); m : 1 + alpha t,
+(s, pairs); W : vertex weights of the pairs for one eigenvalue.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+from typing_extensions import override
+
+from slayr_py.space import FloatArray
+
+Pullback: TypeAlias = Callable[[FloatArray], dict[str, FloatArray]]
+"""Map derivatives by the distances (s, pairs) to those by the logarithms of the hyperparameters."""
+
+
+class Distance(ABC):
+    """A distance between the real inputs of pairs.
+
+    Parameters
+    ----------
+    left, right : (pairs, D) float64
+        Inputs of the two observations of each pair.
+    """
+
+    def __init__(self, left: FloatArray, right: FloatArray) -> None:
+        self._squares = np.square(left - right).T
+
+    @abstractmethod
+    def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Pullback]:
+        """Return the distances (s, pairs) and their pullback."""
+
+
+class Squared(Distance):
+    """The squared distance r^2 = sum_d w_d (c_d - c'_d)^2; 0 without real parameters."""
+
+    @override
+    def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Pullback]:
+        if "lengthscale" not in theta:
+            return np.zeros((len(theta["mu"]), self._squares.shape[1])), lambda by_distance: {}
+        weights = 1 / np.square(theta["lengthscale"])
+        return weights @ self._squares, lambda by_distance: {
+            "lengthscale": -2 * (by_distance @ self._squares.T) * weights
+        }
+
+
+class PowerOfDistance(Squared):
+    """The power r^tau of the distance, tau in (0, 2]."""
+
+    def __init__(self, left: FloatArray, right: FloatArray, tau: float) -> None:
+        super().__init__(left, right)
+        self._half = 0.5 * tau
+
+    @override
+    def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Pullback]:
+        squared, pullback = super().__call__(theta)
+        if self._half == 1:
+            return squared, pullback
+        powers = np.power(squared, self._half)
+
+        def through(by_distance: FloatArray) -> dict[str, FloatArray]:
+            # The derivative by log(lengthscale) has the factor r^tau and is 0 where r is.
+            slope = np.divide(self._half * powers, squared, out=np.zeros_like(powers), where=squared > 0)
+            return pullback(by_distance * slope)
+
+        return powers, through
+
+
+class Neural(Distance):
+    """One minus the arc-sine kernel, see ``neural_distance``.
+
+    With h = 2 c'S c~, A = 1 + 2 c'S c and B = 1 + 2 c~'S c~ of inputs augmented by 1, S = diag(bias^2, w), the angle
+    has the tangent h / root, root^2 = AB - h^2, so that d angle = (dh - h/2 (dA / A + dB / B)) / root.
+    """
+
+    def __init__(self, left: FloatArray, right: FloatArray) -> None:
+        super().__init__(left, right)
+        self._left = np.square(left).T
+        self._right = np.square(right).T
+
+    @override
+    def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Pullback]:
+        bias = np.square(theta["bias"])
+        weights = 1 / np.square(theta["lengthscale"]) if "lengthscale" in theta else np.zeros((len(bias), 0))
+        left = bias + weights @ self._left
+        right = bias + weights @ self._right
+        half = 0.5 * (left + right - weights @ self._squares)
+        root = np.sqrt(np.maximum(1 + 2 * (left + right) + 4 * (left * right - np.square(half)), 1.0))
+
+        def pullback(by_distance: FloatArray) -> dict[str, FloatArray]:
+            by_h = -2 / np.pi * by_distance / root
+            by_a = -by_h * half / (1 + 2 * left)
+            by_b = -by_h * half / (1 + 2 * right)
+            # By the weight of a dimension: dh = c^2 + c~^2 - (c - c~)^2, dA = 2 c^2, dB = 2 c~^2.
+            of_left = by_h + 2 * by_a
+            of_right = by_h + 2 * by_b
+            by_weights = of_left @ self._left.T + of_right @ self._right.T - by_h @ self._squares.T
+            by_bias = 2 * (by_h + by_a + by_b).sum(axis=1, keepdims=True)
+            by_log = {"bias": 2 * bias * by_bias}
+            return by_log | ({"lengthscale": -2 * weights * by_weights} if "lengthscale" in theta else {})
+
+        return 1 - 2 / np.pi * np.arctan2(2 * half, root), pullback
+
+
+class Response(ABC):
+    """Terms W f(z, m) of the covariance on a graph."""
+
+    @abstractmethod
+    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> FloatArray:
+        """Return W f."""
+
+    @abstractmethod
+    def slopes(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the derivatives of W f by z and by m."""
+
+    def by_orders(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> dict[str, FloatArray]:
+        """Return the derivatives of the sum of W f over pairs by the logarithms of the weights of the orders."""
+        return {}
+
+
+class Inverse(Response):
+    """f = 1 / (m + z)."""
+
+    @override
+    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> FloatArray:
+        return weights / (m + z)
+
+    @override
+    def slopes(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> tuple[FloatArray, FloatArray]:
+        by_both = -weights / np.square(m + z)
+        return by_both, by_both
+
+
+class Exponential(Response):
+    """f = exp(-m z)."""
+
+    @override
+    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> FloatArray:
+        return np.asarray(weights * np.exp(-m * z))
+
+    @override
+    def slopes(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> tuple[FloatArray, FloatArray]:
+        term = self.term(weights, z, m)
+        return -m * term, -z * term
+
+
+class Powers(Response):
+    """f = sum_n weights_n u^n, u = 1 / (m + z), with the weights (s, N) of the orders n = 1..N."""
+
+    def __init__(self, orders: FloatArray) -> None:
+        self._orders = orders.T[..., None]
+
+    @override
+    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> FloatArray:
+        u = 1 / (m + z)
+        f = np.zeros_like(u)
+        for order in self._orders[::-1]:
+            f = u * (order + f)
+        return weights * f
+
+    @override
+    def slopes(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> tuple[FloatArray, FloatArray]:
+        u = 1 / (m + z)
+        f = np.zeros_like(u)
+        for n in range(len(self._orders), 0, -1):
+            f = u * (n * self._orders[n - 1] + f)
+        by_both = -weights * u * f
+        return by_both, by_both
+
+    @override
+    def by_orders(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> dict[str, FloatArray]:
+        u = 1 / (m + z)
+        terms = np.broadcast_to(weights, u.shape)
+        by_log = []
+        for order in self._orders:
+            terms = terms * u
+            by_log.append(order[:, 0] * terms.sum(axis=1))
+        return {"weights": np.stack(by_log, axis=1)}
