@@ -6,6 +6,7 @@ from slayr_py.kernels.base import Hyperparameters, Kernel
 from slayr_py.kernels.base_kernels import (
     BASES,
     Base,
+    by_rq_alpha,
     checked_order,
     correlation,
     matern_correlation,

@@ -1,7 +1,4 @@
-"""Log density of ``stan/fm_gp.stan`` in NumPy, for many points at once, with all modulators but "hierarchical".
-
-"laplacian" and "diffusion" also as kernels of the graphs that are multiplied with or added to a kernel of the real
-parameters.
+"""Log density of ``stan/fm_gp.stan`` in NumPy, for many points at once.
 
 Symbols
 -------
@@ -20,6 +17,7 @@ from typing_extensions import override
 
 from slayr_py.inference.sampling.coordinate_priors import Hyper
 from slayr_py.inference.sampling.fm_parts import (
+    ByHierarchical,
     Distance,
     Exponential,
     Inverse,
@@ -29,6 +27,7 @@ from slayr_py.inference.sampling.fm_parts import (
     Response,
     Squared,
 )
+from slayr_py.inference.sampling.hierarchical_parts import HierarchicalPairs
 from slayr_py.inference.sampling.numpy_density import NumpyDensity, Slopes, is_plain
 from slayr_py.kernels import BASES, COMBINATIONS, MODULATORS, Base, correlation, slope
 from slayr_py.space import FloatArray
@@ -54,13 +53,16 @@ class FrequencyModulatedDensity(NumpyDensity):
             self._distance = PowerOfDistance(left, right, float(data["tau"]))
         elif self._modulator == MODULATORS["neural"]:
             self._distance = Neural(left, right)
+        elif self._modulator == MODULATORS["hierarchical"]:
+            levels = np.zeros(int(data["D"]))
+            self._distance = ByHierarchical(HierarchicalPairs(self._data, self._pairs, levels))
         self._base: Base = next(base for base in get_args(Base) if BASES[base] == data["base"])
         self._multiplicities = np.array([len(group) for group in groups], dtype=np.float64)
 
     @staticmethod
     @override
     def serves(program: str, data: Mapping[str, Any]) -> bool:
-        return program == "fm_gp" and is_plain(data) and bool(data["modulator"] != MODULATORS["hierarchical"])
+        return program == "fm_gp" and is_plain(data)
 
     @override
     def hyper(self, points: FloatArray) -> Hyper:
@@ -146,7 +148,7 @@ class FrequencyModulatedDensity(NumpyDensity):
         response = self._response(theta)
         mean = np.ones(len(theta["beta"]))
         by_beta = np.empty_like(theta["beta"])
-        by_orders = {}
+        by_orders: dict[str, FloatArray] = {}
         for p, graph in enumerate(self._graphs):
             damped = theta["beta"][:, p, None] * self._data["lambda"][graph]
             shares = self._multiplicities[graph] / self._multiplicities[graph].sum()
@@ -154,7 +156,7 @@ class FrequencyModulatedDensity(NumpyDensity):
             of_graph = response.term(shares, damped, one).sum(axis=1)
             by_beta[:, p] = np.sum(damped * response.slopes(shares, damped, one)[0], axis=1) / of_graph
             for name, by in response.by_orders(shares, damped, one).items():
-                by_orders[name] = by_orders.get(name, 0.0) + by / of_graph[:, None]
+                by_orders[name] = by_orders.get(name, 0) + by / of_graph[:, None]
             mean *= of_graph
         by_log = {"beta": by_beta, **by_orders}
         total = mean + (self._combine == COMBINATIONS["sum"])

@@ -1,7 +1,7 @@
 """Distances that modulate the frequencies of graphs and responses to the frequencies, with their derivatives.
 
-Twins of ``modulating_distance`` and ``graph_correlation`` in ``stan/functions/frequency_modulated.stan``, for many points
-at once.
+Twins of ``modulating_distance`` and ``graph_correlation`` in ``stan/functions/frequency_modulated.stan``, for many
+points at once.
 
 Symbols
 -------
@@ -12,20 +12,26 @@ s : points; pairs : N (N + 1) / 2; D : real dimensions; w : lengthscale^-2; z : 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
 
 import numpy as np
 from typing_extensions import override
 
+from slayr_py.inference.sampling.hierarchical_parts import HierarchicalPairs
+from slayr_py.inference.sampling.numpy_density import Slopes
 from slayr_py.space import FloatArray
-
-Pullback: TypeAlias = Callable[[FloatArray], dict[str, FloatArray]]
-"""Map derivatives by the distances (s, pairs) to those by the logarithms of the hyperparameters."""
 
 
 class Distance(ABC):
-    """A distance between the real inputs of pairs.
+    """A distance between the real inputs of pairs."""
+
+    @abstractmethod
+    def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Slopes]:
+        """Return the distances (s, pairs) and their `Slopes`."""
+
+
+class Squared(Distance):
+    """The squared distance r^2 = sum_d w_d (c_d - c'_d)^2; 0 without real parameters.
 
     Parameters
     ----------
@@ -36,16 +42,8 @@ class Distance(ABC):
     def __init__(self, left: FloatArray, right: FloatArray) -> None:
         self._squares = np.square(left - right).T
 
-    @abstractmethod
-    def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Pullback]:
-        """Return the distances (s, pairs) and their pullback."""
-
-
-class Squared(Distance):
-    """The squared distance r^2 = sum_d w_d (c_d - c'_d)^2; 0 without real parameters."""
-
     @override
-    def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Pullback]:
+    def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Slopes]:
         if "lengthscale" not in theta:
             return np.zeros((len(theta["mu"]), self._squares.shape[1])), lambda by_distance: {}
         weights = 1 / np.square(theta["lengthscale"])
@@ -62,7 +60,7 @@ class PowerOfDistance(Squared):
         self._half = 0.5 * tau
 
     @override
-    def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Pullback]:
+    def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Slopes]:
         squared, pullback = super().__call__(theta)
         if self._half == 1:
             return squared, pullback
@@ -84,12 +82,12 @@ class Neural(Distance):
     """
 
     def __init__(self, left: FloatArray, right: FloatArray) -> None:
-        super().__init__(left, right)
+        self._squares = np.square(left - right).T
         self._left = np.square(left).T
         self._right = np.square(right).T
 
     @override
-    def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Pullback]:
+    def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Slopes]:
         bias = np.square(theta["bias"])
         weights = 1 / np.square(theta["lengthscale"]) if "lengthscale" in theta else np.zeros((len(bias), 0))
         left = bias + weights @ self._left
@@ -110,6 +108,18 @@ class Neural(Distance):
             return by_log | ({"lengthscale": -2 * weights * by_weights} if "lengthscale" in theta else {})
 
         return 1 - 2 / np.pi * np.arctan2(2 * half, root), pullback
+
+
+class ByHierarchical(Distance):
+    """The difference u - k_H of a hierarchical kernel from its value between equal inputs."""
+
+    def __init__(self, correlations: HierarchicalPairs) -> None:
+        self._correlations = correlations
+
+    @override
+    def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Slopes]:
+        k, slopes = self._correlations(theta)
+        return self._correlations.bound - k, lambda by_distance: slopes(-by_distance)
 
 
 class Response(ABC):

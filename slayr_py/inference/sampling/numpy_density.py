@@ -30,7 +30,8 @@ BLOCK = 2**16  # doubles in the covariances of a block of points, which stay in 
 
 
 Slopes: TypeAlias = Callable[[FloatArray], dict[str, FloatArray]]
-"""Map derivatives by the covariances of pairs (s, pairs) to those by the logarithms of positive hyperparameters."""
+"""Map derivatives by covariances or other numbers of the pairs (s, pairs) to those by the logarithms of positive
+hyperparameters."""
 
 
 class NumpyDensity(ABC):

@@ -235,9 +235,8 @@ def test_plan():
 
 @pytest.mark.stan
 def test_without_a_start_programs_without_a_numpy_density_have_chains():
-    space = ConfigurationSpace({"x": (0.0, 1.0), "c": ["u", "v"]})
-    gp = sl.GaussianProcess(space, kernel=sl.kernels.FrequencyModulated("neural"))
-    posterior = gp.fit([{"x": 0.2, "c": "u"}, {"x": 0.8, "c": "v"}], [1.0, 2.0], options=OPTIONS, seed=1)
+    gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}), likelihood="probit")
+    posterior = gp.fit([{"x": 0.2}, {"x": 0.8}], [False, True], options=OPTIONS, seed=1)
     assert posterior.record["arguments"]["method"] == "nuts"
 
 

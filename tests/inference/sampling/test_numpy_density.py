@@ -91,6 +91,20 @@ CASES = {
         Model(tree(), "hierarchical", {"sigma_f": sl.HalfNormal(1.0), "sigma_n": sl.LogNormal(-3.0, 0.0)}),
         np.full(8, 0.2),
     ),
+    "hierarchical sum": (9, Model(tree(), sl.kernels.Hierarchical(combine="sum")), None),
+    "hierarchical sum, Matérn": (9, Model(tree(), sl.kernels.Hierarchical("matern", "sum", 1), None, "best"), None),
+    "hierarchical, rational quadratic": (9, Model(tree(), sl.kernels.Hierarchical("rq")), np.full(9, 0.2)),
+    "hierarchical sum, rational quadratic": (9, Model(tree(), sl.kernels.Hierarchical("rq", combine="sum")), None),
+    "by a hierarchical kernel": (
+        9,
+        Model(tree(), sl.kernels.FrequencyModulated(sl.kernels.Hierarchical()), None, "log"),
+        None,
+    ),
+    "by a hierarchical sum": (
+        7,
+        Model(GRAPHS, sl.kernels.FrequencyModulated(sl.kernels.Hierarchical("rq", combine="sum"))),
+        None,
+    ),
     "hierarchical, one observation": (1, Model(tree(), "hierarchical"), None),
 }
 
@@ -127,9 +141,10 @@ def test_gradient(case, monkeypatch):
     *_, density, _, points = example(case)
     values, gradient = density.with_gradient(points)
     np.testing.assert_allclose(values, density(points), rtol=1e-12)
-    step = 1e-5
+    step = 1e-4  # differences of fourth order: smaller steps lose digits where the covariance is nearly singular
     for i, direction in enumerate(np.eye(points.shape[1])):
-        slope = (density(points + step * direction) - density(points - step * direction)) / (2 * step)
+        near, far = (density(points + k * step * direction) - density(points - k * step * direction) for k in (1, 2))
+        slope = (8 * near - far) / (12 * step)
         np.testing.assert_allclose(gradient[:, i], slope, rtol=1e-5, atol=1e-5, err_msg=str(i))
 
 
@@ -154,12 +169,8 @@ def test_programs_compute_all_other_densities():
     assert not MaternDensity.serves("fm_gp", data)
     for change in ({"binary": 1}, {"prior_only": 1}, {"N": 0}):
         assert not MaternDensity.serves("matern_gp", data | change)
-    other = Model(GRAPHS, sl.kernels.FrequencyModulated(sl.kernels.Hierarchical()))
-    train = other.encoder.encode(other.encoder.sobol(3, 1))
-    data = other.stan_data(train, np.zeros(3), train[:0], pointwise=False)
-    assert not FrequencyModulatedDensity.serves("fm_gp", data)
     _, data, density, *_ = example("hierarchical")
     assert not density.serves("fm_gp", data)
-    changes = ({"binary": 1}, {"prior_only": 1}, {"N": 0}, {"add": 1}, {"base": 2})
+    changes = ({"binary": 1}, {"prior_only": 1}, {"N": 0})
     for change in changes:
         assert not density.serves("hierarchical_gp", data | change)
