@@ -75,8 +75,12 @@ class Alone:
         return self.part.summary()
 
     def save(self, path: Path, form: Format) -> None:
-        """Write the fit into a folder."""
+        """Write the fit into a folder; it replaces a saved stack there."""
         self.part.save(path, form)
+        try:
+            (path / STACK_FILE).unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(f"cannot replace the stack in {path}: {error}; choose another folder") from error
 
 
 class Weighted:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from slayr_py.errors import CompileError, DataError, StorageError
+from slayr_py.inference.mixture import STACK_FILE
 from slayr_py.inference.model import Model
 from slayr_py.inference.observed import Observed
 from slayr_py.inference.part import Part
@@ -119,6 +120,8 @@ def replay(
 
 
 def _replay_saved(path: Path, progress: Callable[[str], None] | None) -> Replay:
+    if (path / STACK_FILE).exists():
+        raise DataError(f"{path} is a saved stack; replay each of its parts, such as {path / 'part_0'}")
     record_file = path / "record.json" if path.is_dir() else path
     record = _json(record_file)
     data = _json(record_file.with_name("data.json"))

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slayr_py.errors import DataError
 from slayr_py.inference import BLOCK, Diagnostics, FitOptions, GaussianProcess, Method, Posterior, Priors, Warp
-from slayr_py.kernels import Kernel
+from slayr_py.kernels import Kernel, Stack
 from slayr_py.sklearn.features import Features, categorical_positions, time_scales, with_times
 from slayr_py.space import Encoded, FloatArray
 
@@ -33,9 +33,9 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
 
     Parameters
     ----------
-    kernel : Kernel or str, default "auto"
-        As in :class:`slayr_py.GaussianProcess`: a kernel, its name, or an expression such as "LIN[bmi] + SE". Columns
-        have the names of the DataFrame, or "x0", "x1", and so on.
+    kernel : Kernel, str or Stack, default "auto"
+        As in :class:`slayr_py.GaussianProcess`: a kernel, its name, an expression such as "LIN[bmi] + SE", or a
+        `slayr_py.stack`. Columns have the names of the DataFrame, or "x0", "x1", and so on.
     priors : mapping of str to Prior, optional
         As in :class:`slayr_py.GaussianProcess`; on standardised targets and columns scaled to [0, 1].
     warp : {"none", "log", "best", "auto"}
@@ -81,7 +81,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
     BayesianGPRegressor(kernel='matern', method='map')
     """
 
-    kernel: Kernel | str = "auto"
+    kernel: Kernel | Stack | str = "auto"
     _: KW_ONLY
     priors: Priors | None = None
     warp: Warp = "none"
@@ -147,8 +147,11 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _warn_of_refusal(self) -> None:
         """Warn if NUTS has replaced the approximation that was asked for, which can take much longer."""
-        refused = [entry for entry in self.posterior_.record.get("abandoned", ()) if entry["method"] == self.method]
-        if not refused or self.posterior_.record["arguments"]["method"] == self.method:
+        records = [posterior.record for posterior in self.posterior_.posteriors]
+        replaced = [record for record in records if record["arguments"]["method"] != self.method]
+        abandoned = [entry for record in replaced for entry in record.get("abandoned", ())]
+        refused = [entry for entry in abandoned if entry["method"] == self.method]
+        if not refused:
             return
         warnings.warn(
             f"the {self.method} approximation is inaccurate ({'; '.join(refused[0]['why'])}), so NUTS has replaced it: "

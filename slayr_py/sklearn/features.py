@@ -40,6 +40,8 @@ class RealFeature:
         """Return the feature of a training column; a constant one has the width 1, or its size if that is larger."""
         lower = float(values.min())
         upper = float(values.max())
+        if upper / 2 - lower / 2 > np.finfo(np.float64).max / 2:
+            raise DataError(f"column {name!r} ranges from {lower} to {upper}, which is too wide; rescale it")
         if upper > lower:
             return cls(name, lower, upper - lower)
         return cls(name, lower, max(1.0, abs(lower)))

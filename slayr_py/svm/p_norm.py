@@ -35,6 +35,7 @@ from slayr_py.space import FloatArray
 _MOST_FEATURES = 20_000
 _ACCURACY = 1e-10  # of K_2 at the points
 _MOST_ROUNDS = 60  # of the augmented Lagrangian
+_LARGEST_GAP = 0.01  # between the primal and the dual objective, relative to errors as large as the range of y
 
 
 @dataclass(eq=False, repr=False)
@@ -79,6 +80,11 @@ class PNormSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         ----------
         X : (N, d) array_like
         y : (N,) array_like
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the minimum was not found.
 
         Raises
         ------
@@ -173,4 +179,15 @@ def _solve(phi: FloatArray, y: FloatArray, q: int, C: float, epsilon: float) -> 
         penalty = min(4 * penalty, 1e6)
     else:
         warnings.warn(f"the sum of alpha is {violation:.3g} instead of 0", ConvergenceWarning, stacklevel=3)
-    return parts[:n] - parts[n:], b
+    alpha = parts[:n] - parts[n:]
+    s = phi.T @ alpha
+    errors = np.maximum(0.0, np.abs(phi @ s ** (2 * q - 1) + b - y) - epsilon)
+    gap = np.sum(s ** (2 * q)) + C * errors.sum() + epsilon * np.abs(alpha).sum() - y @ alpha
+    if not gap <= _LARGEST_GAP * C * n * np.ptp(y):
+        warnings.warn(
+            f"the minimum was not found: the dual objective is {gap:.3g} below the primal one; scale the columns, or "
+            "use a longer length-scale, or a smaller q or C",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return alpha, b

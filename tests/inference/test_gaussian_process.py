@@ -21,6 +21,19 @@ def test_options_are_the_same_as_single_keywords():
 
 
 @pytest.mark.stan
+@pytest.mark.parametrize("method", ["nuts", "pathfinder", "laplace", "carried"])
+def test_a_fit_with_fixed_hyperparameters_has_the_prediction_of_the_mode(method):
+    gp = sl.GaussianProcess(plain_space(), priors={"lengthscale": 0.3, "sigma_f": 1.0, "sigma_n": 0.1, "mu": 0.0})
+    configs = Encoder(plain_space()).sobol(6, 1)
+    y = [1.0, 3.0, 2.0, 5.0, 4.0, 3.0]
+    posterior = gp.fit(configs, y, method=method)
+    assert posterior.check().ok
+    wanted = gp.fit(configs, y, method="map").predict(configs)
+    for name in ("mean", "sd", "observation_sd"):
+        np.testing.assert_allclose(getattr(posterior.predict(configs), name), getattr(wanted, name), rtol=1e-9)
+
+
+@pytest.mark.stan
 @pytest.mark.parametrize("warp", ["none", "log"])
 def test_maximised_values_are_fitted_like_the_negated_ones_to_the_last_bit(warp, tmp_path):
     y = np.array([1.0, 3.0, 2.0, 5.0, 4.0, 3.0])

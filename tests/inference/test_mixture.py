@@ -155,6 +155,16 @@ def test_a_saved_stack_is_the_same_again(stacked, new, tmp_path):
         sl.Posterior.load(folder)
 
 
+def test_a_single_posterior_replaces_a_saved_stack(stacked, tmp_path):
+    stacked.save(tmp_path)
+    with pytest.raises(sl.DataError, match="is a saved stack; replay each of its parts, such as .*part_0"):
+        sl.inference.replay(tmp_path)
+    single = stacked.posteriors[0]
+    single.save(tmp_path)
+    again = sl.Posterior.load(tmp_path)
+    assert not again.is_stack and again.record["draws_sha256"] == single.record["draws_sha256"]
+
+
 def test_the_representation_has_a_row_for_each_kernel(stacked):
     text = repr(stacked)
     assert "2 kernels, 12 observations" in text and "SE * LIN" in text and "0.63" in text

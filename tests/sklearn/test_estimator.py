@@ -133,6 +133,24 @@ def test_units_of_the_columns_do_not_matter(numbers, scale):
     np.testing.assert_allclose(quick().fit(X * scale, y).predict((X + 1) * scale), wanted, rtol=1e-6)
 
 
+def test_a_column_too_wide_for_floating_point_is_refused(numbers):
+    X, y = numbers
+    wide = X.copy()
+    wide[:2, 1] = -1.7e308, 1.7e308
+    with pytest.raises(sl.DataError, match=r"column 'x1' ranges from -1\.7e\+308 to 1\.7e\+308.*; rescale it"):
+        quick().fit(wide, y)
+
+
+@pytest.mark.parametrize("method", ["map", "pathfinder"])
+def test_a_stack_is_a_kernel(numbers, method):
+    X, y = numbers
+    model = quick(kernel=sl.stack(["matern", "SE + LIN"]), method=method).fit(X, y)
+    assert len(model.posterior_.weights) == len(clone(model).kernel.kernels) == 2
+    mean, cov = model.predict(X[:3], return_cov=True)
+    np.testing.assert_array_equal(mean, model.posterior_.predict(model.encode(X[:3])).mean)
+    np.testing.assert_allclose(np.sqrt(np.diag(cov)), model.predict(X[:3], return_std=True)[1])
+
+
 def test_categories_by_dtype(table):
     X, y = table
     model = quick().fit(X, y)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVR
 
@@ -103,6 +104,14 @@ def test_predictions_are_the_sums_over_three_further_points_for_q_of_2():
     alpha = machine.dual_coef_
     wanted = np.einsum("i,j,k,ijkn->n", alpha, alpha, alpha, kernel.evaluate(X, X, X, X)) + machine.intercept_
     np.testing.assert_allclose(machine.predict(X), wanted, atol=1e-8)
+
+
+def test_a_minimum_that_was_not_found_is_a_warning():
+    """Features up to 6e10 stop the optimiser at its start, where the prediction is constant."""
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    machine = svm.PNormSVR(free.SquaredExponential(0.5), q=3, epsilon=0.01)
+    with pytest.warns(ConvergenceWarning, match="the minimum was not found: the dual objective is .* smaller q"):
+        machine.fit(X, np.sin(X[:, 0]))
 
 
 def test_it_is_an_estimator_of_scikit_learn():

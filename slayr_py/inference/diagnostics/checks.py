@@ -323,6 +323,7 @@ def diagnose(
     checks : sequence of Check
         Checks of the fit method.
     hyperparameters : mapping of str to (c, s, ...) float64
+        Those that are not fixed.
     arguments : mapping
         Arguments of the run: ``method`` and ``draws``; for NUTS also ``chains``, ``ess`` and ``max_treedepth``.
     sampler : mapping of str to (c, s) float64
@@ -345,7 +346,9 @@ def diagnose(
     facts = dict(arguments)
     if sampler:
         facts["transitions"] = sampler["energy"].size
-        numbers |= convergence(hyperparameters) | {
+        # Hyperparameters that are all fixed have no Monte Carlo error.
+        exact = {"rhat_max": 1.0} | dict.fromkeys(("ess_bulk_min", "ess_tail_min"), float(sampler["energy"].size))
+        numbers |= (convergence(hyperparameters) if hyperparameters else exact) | {
             "divergences": int(sampler["diverging"].sum()),
             "max_treedepth_hits": int((sampler["tree_depth"] >= arguments["max_treedepth"]).sum()),
             "ebfmi_min": float(np.min(energy_fractions(sampler["energy"]))),

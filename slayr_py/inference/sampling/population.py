@@ -113,9 +113,11 @@ def improve(
     Raises
     ------
     ValueError, LinAlgError
-        If fewer than five proposals have a finite density, or the covariance of the draws is singular.
+        If all draws are equal, fewer than five proposals have a finite density, or a covariance is singular.
     """
     centres, counts = np.unique(start, axis=0, return_counts=True)
+    if len(centres) == 1:
+        raise ValueError(f"the {len(start)} draws are all equal")
     extra = PER_PARAMETER * max(0, start.shape[1] - 10)
     used = _Proposals(PROPOSALS + extra if proposals is None else proposals)
     proposal = _fit_proposal(centres, counts / counts.sum(), rng)

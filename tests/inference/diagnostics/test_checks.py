@@ -99,6 +99,11 @@ def test_undefined_diagnostics_fail():
     assert {"rhat_max", "ess_bulk_min", "ess_tail_min"} <= set(diagnosed(short, draws()[:, :3]).outside)
 
 
+def test_hyperparameters_that_are_all_fixed_have_no_monte_carlo_error():
+    check = diagnose_run(crafted(), {}, None)
+    assert check.ok and (check.rhat_max, check.ess_bulk_min, check.ess_tail_min) == (1.0, 800.0, 800.0)
+
+
 def test_an_influential_observation_is_a_note_and_not_a_failure():
     loo = LeaveOneOut(np.zeros(4), np.array([0.1, 0.9, np.inf, 0.8]), 0.7)
     check = diagnosed(crafted(), draws(), loo)

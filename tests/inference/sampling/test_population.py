@@ -60,6 +60,11 @@ def test_a_density_without_finite_values():
         improve(lambda x: np.full(len(x), -np.inf), start, 50, never, np.random.default_rng(0))
 
 
+def test_equal_draws_have_no_covariance():
+    with pytest.raises(ValueError, match="the 50 draws are all equal"):
+        improve(two_modes, np.ones((50, 3)), 50, never, np.random.default_rng(0))
+
+
 def test_a_population_of_few_good_points_reaches_the_posterior():
     """The first ratios are worth one to three draws, from which no covariance in 14 dimensions can be estimated."""
     scales = np.geomspace(0.2, 1, 14)
