@@ -40,6 +40,7 @@ _EFFECTIVE = 0.5  # smallest effective share of the particles after a step of b
 _SMALLEST_INCREASE = 1e-3  # of b
 _MOST_STEPS = 20
 _MOST_MOVES = 30  # of the particles at b = 1; chains, which follow, cost ten times as much
+_MORE_MOVES = 90  # while the effective number is at least half of what is wanted
 _INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
 _LAST = 2  # moves after which the particles are draws
 _LEAPFROG = 8  # steps of a trajectory
@@ -144,12 +145,12 @@ def temper(
         wanted = _EFFECTIVE * m
     last = [particles.x]
     ess = 0.0
-    for _ in range(1, _MOST_MOVES):
+    for moves in range(1, _MORE_MOVES):
+        if ess >= smallest_ess or (moves >= _MOST_MOVES and ess < 0.5 * smallest_ess):
+            break
         particles.move(b, rng)
         last = [*last, particles.x][-_LAST:]
         ess = effective_number(np.concatenate(last), np.tile(particles.ancestors, _LAST))
-        if ess >= smallest_ess:
-            break
     rows = np.linspace(0, _LAST * m - 1, n).round().astype(np.intp)
     draws = target.points(np.concatenate(last)[rows])
     reached = max(shapes) if b == 1 else np.inf  # another distribution than the posterior fails the check

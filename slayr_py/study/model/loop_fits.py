@@ -115,10 +115,13 @@ class LoopFits:
     name: str = ""
 
     def plan(self, options: FitOptions) -> list[KernelFit]:
-        """Return a fit for each kernel; the parts of a stack need pointwise densities."""
+        """Return a fit for each kernel.
+
+        The parts of a stack need pointwise densities. They are not retried: the stack leaves out a part that fails.
+        """
         if not self.gp.is_stack:
             return [KernelFit(self.gp, self.name, options)]
-        options = options.updated(pointwise=True)
+        options = options.updated(pointwise=True, retries=0)
         return [KernelFit(gp, part_name(gp.model.kernel, self.name), options) for gp in self.gp.parts]
 
     def resume(self, number: int, plan: Sequence[KernelFit]) -> list[KernelFit]:
