@@ -110,6 +110,7 @@ class StanGPSampler(BaseSampler):
         Receives a `Phase` whenever a new step of the work starts.
     method, chains, warmup, draws, target_acceptance, max_treedepth, ess, retries, pointwise
         Options of the fits: see `GaussianProcess.fit`. Defaults: "carried", 4, 300, 50, 0.8, 10, 50, 1, False.
+        Audits and the parts of a stack are not retried.
 
     Attributes
     ----------

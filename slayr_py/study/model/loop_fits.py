@@ -18,7 +18,6 @@ from slayr_py.inference import (
     GaussianProcess,
     Outcome,
     Posterior,
-    WarmStart,
     as_stan_seed,
     failure,
     part_stream,
@@ -222,28 +221,29 @@ class LoopFits:
         """Fit the model; if an audit is due and no attempt started cold, replace the fit by one from a cold start.
 
         An audit starts at the prior, by importance sampling in steps or by chains, so that it can find a mode that no
-        draw has visited. If chains disagree, importance sampling from the draws of all of them weights the modes.
+        draw has visited. If chains disagree, importance sampling from the draws of all of them weights the modes. An
+        audit is not retried: the fit before, which passed, is kept if it fails.
         """
         observed = self.observed
 
-        def fit(start: WarmStart | None) -> Posterior:
+        def fit(attempt: Attempt) -> Posterior:
             return gp.fit(
                 observed.configs,
                 observed.y,
                 seed=attempt.seed,
-                start=start,
+                start=attempt.start,
                 options=attempt.options,
                 y_sd=observed.errors,
                 maximize=observed.maximize,
             )
 
-        posterior = fit(attempt.start)
+        posterior = fit(attempt)
         record = posterior.record
         start = record["arguments"].get("start")
         cold = attempt.start is None or any(entry["start"] == "cold" for entry in record["abandoned"])
         if not due or cold or start not in _AUDITED:
             return posterior
-        audit = Outcome.of(replace(attempt, start=None), lambda cold: fit(cold.start))
+        audit = Outcome.of(replace(attempt, start=None, options=attempt.options.updated(retries=0)), fit)
         if audit.fitted is None or not audit.ok:
             failed = replace(audit, why=tuple(f"audit: {reason(why)}" for why in audit.why))
             record["abandoned"] = [*record["abandoned"], failed.entry(f"back to {_AUDITED[start]}")]
