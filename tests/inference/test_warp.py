@@ -132,6 +132,17 @@ def test_predictions_are_the_mixture_of_the_draws(warp, pivot, y_sd):
     np.testing.assert_allclose(np.exp(about.log_density(points)), slope, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("sd", "warp", "p"),
+    [(1.0, np.linspace(0.1, 20, 40), 0.9), (5.0, np.full(40, 3.0), 0.5), (1e-6, None, 0.3), (1.0, None, 1e-12)],
+    ids=["powers of ten", "far", "spikes", "tail"],
+)
+def test_a_quantile_has_its_probability(sd, warp, p):
+    about = latent(warp)._replace(sd=np.full((40, 5), sd))
+    quantile = Prediction.from_latent(about).quantile(p)
+    np.testing.assert_allclose(about.cumulative(quantile), p, rtol=1e-8)
+
+
 @pytest.mark.parametrize("warp", [None, np.full(40, 0.5)], ids=["none", "one"])
 def test_a_prediction_without_uncertainty_is_a_point(warp):
     about = latent(warp)

@@ -17,7 +17,11 @@ from slayr_py.errors import DataError
 from slayr_py.inference.warp import log_slope, unwarped, unwarped_moments, warped
 from slayr_py.space import FloatArray
 
+_NEWTON_STEPS = 20
 _BISECTIONS = 60
+_CONVERGED = 4e-15  # size of a last step
+_ACCURATE = 1e-9  # relative error of a probability there
+_LARGEST = 1e300  # quantile in standard deviations of the targets
 NO_WARP = 1e-12
 """Parameter of a warp that equals the identity up to rounding, for draws of a fit without a warp."""
 
@@ -79,6 +83,16 @@ class Latent(NamedTuple):
     def cumulative(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
         """Return the probability of values below y (m,), in the user's units; noise sd (s, 1) is added to ``sd``."""
         z, _ = self._standard(y, noise)
+        return self._probability(z)
+
+    def cumulative_and_density(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the probability of values below y (m,), in the user's units, and its derivative by y."""
+        z, log_scale = self._standard(y, 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):  # where a standard deviation is 0
+            density = np.exp(-0.5 * np.square(z) - log_scale).mean(axis=0) / (np.sqrt(2 * np.pi) * abs(self.y_sd))
+        return self._probability(z), np.asarray(density)
+
+    def _probability(self, z: FloatArray) -> FloatArray:
         return np.asarray(ndtr(np.copysign(1.0, self.y_sd) * z).mean(axis=0))
 
     def log_density(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
@@ -194,7 +208,7 @@ class Prediction:
         return self.with_noise().sd
 
     def quantile(self, q: ArrayLike, observation: bool = False) -> FloatArray:
-        """Return quantiles of the mixture, by bisection of its distribution function.
+        """Return quantiles of the mixture, from its distribution function.
 
         Parameters
         ----------
@@ -252,22 +266,38 @@ class Prediction:
 
 
 def _quantile(latent: Latent, p: float) -> FloatArray:
-    """Return the quantile (m,) of the mixture over all draws, by bisection."""
+    """Return the quantile (m,) of the mixture over all draws, by Newton's method between bounds, else by bisection.
+
+    The steps are those of asinh((y - y_mean) / y_sd), because a warp spreads the components over many powers of ten.
+    """
     if latent.y_sd < 0 and p >= 0.5:  # 1 - p is exact: the same bits as for the negated values
         return -_quantile(latent._replace(y_mean=-latent.y_mean, y_sd=-latent.y_sd), 1 - p)
+    unit = abs(latent.y_sd)
     # The quantile of a mixture lies between the smallest and the largest quantile of its components.
     quantiles = latent.mean + np.copysign(1.0, latent.y_sd) * ndtri(p) * latent.sd
     if latent.warp is not None:
         quantiles = unwarped(quantiles, latent.warp[:, None], latent.pivot)
-    bounds = latent.y_mean + latent.y_sd * quantiles
+    bounds = np.arcsinh(np.clip(np.copysign(1.0, latent.y_sd) * quantiles, -_LARGEST, _LARGEST))
     lower = bounds.min(axis=0)
     upper = bounds.max(axis=0)
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (lower + upper)
-        below = latent.cumulative(middle) < p
+    middle = 0.5 * (lower + upper)
+    for step in range(_NEWTON_STEPS + _BISECTIONS):
+        probability, density = latent.cumulative_and_density(latent.y_mean + unit * np.sinh(middle))
+        below = probability < p
         lower = np.where(below, middle, lower)
         upper = np.where(below, upper, middle)
-    return np.asarray(0.5 * (lower + upper))
+        following = 0.5 * (lower + upper)
+        if step < _NEWTON_STEPS:
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # no density: not inside the bounds
+                newton = middle + (p - probability) / (density * unit * np.cosh(middle))
+            following = np.where((newton >= lower) & (newton <= upper), newton, following)
+        size = _CONVERGED * np.maximum(np.abs(middle), 1.0)
+        # Newton's steps are also small where a component without spread makes the density large.
+        arrived = (np.abs(following - middle) <= size) & (np.abs(probability - p) <= _ACCURATE * p)
+        middle = following
+        if np.all(arrived | (upper - lower <= size)):
+            break
+    return np.asarray(latent.y_mean + unit * np.sinh(middle))
 
 
 def mixture_moments(mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
