@@ -27,9 +27,9 @@ LOOP_OPTIONS = FitOptions(method="carried", warmup=300, draws=50, ess=50, retrie
 """Fit options of the loop. Few draws are enough because the acquisition is a mean over draws, and a fit adds draws
 until its effective sample size reaches ``ess``."""
 
-NOISELESS = InverseGamma(1.0, 0.008)
-"""Prior of ``sigma_n`` for objectives without noise, in studies without past experiments; its median is 0.012. The
-default of a model is for data that may be noisy. Large values have a probability (11% above 0.067), because a function
+NOISELESS = InverseGamma(2.0, 0.03)
+"""Prior of ``sigma_n`` for objectives without noise, in studies without past experiments; its median is 0.018. The
+default of a model is for data that may be noisy. Large values have a probability (7% above 0.067), because a function
 with details between the trials looks like a smooth one with noise. Without it, the model interpolates such values with
 short length-scales and cannot tell good regions from bad ones. Small values have hardly any, so that points that nearly
 coincide, which the loop evaluates when it has converged, do not drive ``sigma_n`` to where the covariance is singular
