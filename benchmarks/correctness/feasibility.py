@@ -30,7 +30,7 @@ from benchmarks.common.results import ResultFile, add_result_arguments, markdown
 from benchmarks.optimisation.runs import read_trials
 from slayr_py.acquisition import Feasibility
 from slayr_py.study.model.feasibility import compress
-from slayr_py.study.model.options import EXACT_CONSTRAINTS, LOOP_OPTIONS
+from slayr_py.study.model.options import EXACT_CONSTRAINTS, LOOP_OPTIONS, NOISELESS
 
 RUNS = Path(__file__).parents[1] / "optimisation" / "results"
 SIZES = (15, 25, 40)
@@ -53,7 +53,7 @@ def bilog(values: np.ndarray) -> np.ndarray:
 
 
 VARIANTS = {
-    "median of all, LogNormal(-4, 0.5)": Variant(bilog, sl.LogNormal(-4.0, 0.5)),
+    "median of all, LogNormal(-4, 0.5)": Variant(bilog, NOISELESS),
     "median of all, LogNormal(-7, 0.5)": Variant(bilog, sl.LogNormal(-7.0, 0.5)),
     "median of all, LogNormal(-9, 0.5)": Variant(bilog, EXACT_CONSTRAINTS),
     "no compression, LogNormal(-7, 0.5)": Variant(np.asarray, sl.LogNormal(-7.0, 0.5)),

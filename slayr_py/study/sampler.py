@@ -55,7 +55,7 @@ class StanGPSampler(BaseSampler):
     warm_starts : bool, default True
         Start each fit from the last one, whose posterior is similar because it lacks only one observation.
     priors : mapping of str to Prior, optional
-        As in `GaussianProcess`. The default of ``sigma_n`` is InverseGamma(2, 0.03), unless the objective is ``noisy``
+        As in `GaussianProcess`. The default of ``sigma_n`` is LogNormal(-4, 0.5), unless the objective is ``noisy``
         or the study has past experiments.
     warp : {"auto", "none", "log", "best"}, default "auto"
         As in `GaussianProcess`: "auto" and "log" compress bad values, which are the large ones of a minimised and the

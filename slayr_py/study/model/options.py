@@ -15,7 +15,7 @@ from slayr_py.acquisition import MOST_OBJECTIVES, Acquisition, Beliefs, from_nam
 from slayr_py.arguments import check_flag, check_integer, check_number
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import FitKeywords, FitOptions, Priors, Warp
-from slayr_py.kernels import NOISE, InverseGamma, Kernel, LogNormal, Stack
+from slayr_py.kernels import NOISE, Kernel, LogNormal, Stack
 from slayr_py.search import KernelSearch
 from slayr_py.space import Within
 from slayr_py.study.model.feasibility import Failures
@@ -27,19 +27,13 @@ LOOP_OPTIONS = FitOptions(method="carried", warmup=300, draws=50, ess=50, retrie
 """Fit options of the loop. Few draws are enough because the acquisition is a mean over draws, and a fit adds draws
 until its effective sample size reaches ``ess``."""
 
-NOISELESS = InverseGamma(2.0, 0.03)
-"""Prior of ``sigma_n`` for objectives without noise, in studies without past experiments; its median is 0.018. The
-default of a model is for data that may be noisy. Large values have a probability (7% above 0.067), because a function
-with details between the trials looks like a smooth one with noise. Without it, the model interpolates such values with
-short length-scales and cannot tell good regions from bad ones. Small values have hardly any, so that points that nearly
-coincide, which the loop evaluates when it has converged, do not drive ``sigma_n`` to where the covariance is singular
-up to rounding."""
+NOISELESS = LogNormal(-4.0, 0.5)
+"""Prior of ``sigma_n`` for objectives without noise, in studies without past experiments. The default of a model is for
+data that may be noisy. A wider prior lets points that nearly coincide, which the loop evaluates when it has converged,
+drive ``sigma_n`` to where the covariance is singular up to rounding."""
 
-NO_NOISE = LogNormal(-4.0, 0.5)
-"""Prior of ``sigma_n`` that rules noise out."""
-
-LARGEST_NOISE = float(NO_NOISE.at_score(np.array(2.58)))
-"""99.5% quantile of that prior, 0.067: a larger ``sigma_n`` is noise, or detail that the kernel does not describe."""
+LARGEST_NOISE = float(NOISELESS.at_score(np.array(2.58)))
+"""99.5% quantile of that prior, 0.067: a larger ``sigma_n`` is noise."""
 
 EXACT_CONSTRAINTS = LogNormal(-9.0, 0.5)
 """Prior of ``sigma_n`` for the constraints of objectives without noise. Larger noise keeps the probability near 1/2 at

@@ -18,7 +18,7 @@ from slayr_py.study.model.costs import CostModel
 from slayr_py.study.model.feasibility import FeasibilityModels
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.loop_fits import KernelFit, LoopFits
-from slayr_py.study.model.options import LARGEST_NOISE, NO_NOISE, SamplerOptions
+from slayr_py.study.model.options import LARGEST_NOISE, NOISELESS, SamplerOptions
 from slayr_py.study.model.output_fits import OutputFit, OutputFits
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.storage.fit_records import store_fit, store_fits_of_objectives
@@ -173,9 +173,9 @@ class Proposer:
     def _warn_of_noise(self, posterior: Posterior) -> None:
         """Warn once if the model finds noise in an objective that was not declared noisy.
 
-        That is the case if under all kernels 99% of the draws have more noise than `LARGEST_NOISE`. The prior of noisy
-        data gives this a probability of 95%, so that 95% of the draws would be no evidence. A point estimate says
-        nothing about the others.
+        That is the case if under all kernels 99% of the draws have more noise than the prior `NOISELESS` allows. The
+        prior of noisy data gives this a probability of 95%, so that 95% of the draws would be no evidence. A point
+        estimate says nothing about the others.
         """
         if self.options.noisy or NOISE.name in (self.options.priors or {}):
             return
@@ -189,6 +189,6 @@ class Proposer:
                 f"the model explains a part of the values by noise, whose standard deviation is {median:.2g} of the "
                 f"values' (at least {low:.2g} with 99% probability). If evaluations of one configuration differ, "
                 "declare noisy=True. Otherwise the function has details between the trials that the kernel does not "
-                f"describe; priors={{{NOISE.name!r}: {NO_NOISE}}} makes the model interpolate them",
+                f"describe; priors={{{NOISE.name!r}: {NOISELESS}}} makes the model interpolate them",
                 "noise",
             )

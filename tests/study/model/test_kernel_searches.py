@@ -273,7 +273,7 @@ def test_priors_of_targets_hold_for_expressions():
     priors = {"sigma_f": sl.LogNormal(0.5, 0.2), "lengthscale": sl.LogNormal(1.0, 0.3)}
     found = model(grown(searching(priors=priors), 12))
     assert [part.priors["sigma_f"] for part in found.parts] == [priors["sigma_f"]] * 4
-    assert [part.priors["sigma_n"] for part in found.parts] == [sl.InverseGamma(2.0, 0.03)] * 4
+    assert [part.priors["sigma_n"] for part in found.parts] == [sl.LogNormal(-4.0, 0.5)] * 4
     assert found.parts[0].priors["lengthscale"] == priors["lengthscale"] != found.parts[1].priors["lengthscale"]
 
 

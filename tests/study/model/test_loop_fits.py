@@ -204,7 +204,7 @@ def test_only_parts_with_a_weight_are_continued_if_the_error_is_large(plane, mon
 def test_models_of_feasibility_have_the_first_kernel_and_options_apply_to_all(plane):
     sampler = StanGPSampler(plane, kernel=sl.stack(["matern", "RQ"]), priors={"rq_alpha": sl.LogNormal(1, 1)})
     assert sampler.strategy.proposer.feasibility.kernel.name == "matern"
-    assert [part.priors["sigma_n"] for part in sampler.strategy.surrogate.gp.parts] == [sl.InverseGamma(2.0, 0.03)] * 2
+    assert [part.priors["sigma_n"] for part in sampler.strategy.surrogate.gp.parts] == [sl.LogNormal(-4.0, 0.5)] * 2
     assert sampler.strategy.surrogate.gp.parts[1].priors["rq_alpha"] == sl.LogNormal(1, 1)
     with pytest.raises(DataError, match="needs a declared space"):
         StanGPSampler(kernel=sl.stack(["matern"]))
