@@ -15,7 +15,7 @@ from slayr_py.acquisition.merit import Merit
 from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
-_BLOCK = 2**18  # doubles in the largest array of a block of configurations: 2 MB, about one core's share of the cache
+_BLOCK = 2**17  # doubles in the largest array of a block of configurations: 1 MB, about one core's share of the cache
 
 
 @dataclass(frozen=True)

@@ -86,26 +86,26 @@ class Matern(Composable):
 
     @override
     def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
-        difference = a.columns[:, None, :] - b.columns[None, :, :]
-        k = matern_correlation(self._distance(difference, draws["lengthscale"]), self.p)
+        k = matern_correlation(self._distance(a, b, draws["lengthscale"]), self.p)
         k *= np.square(draws["sigma_f"])[:, None, None]
         return k
 
     @override
     def cross_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
-        difference = a.columns[:, None, :] - b.columns[None, :, :]
-        d = self._distance(difference, draws["lengthscale"])
+        d = self._distance(a, b, draws["lengthscale"])
         variance = np.square(draws["sigma_f"])[:, None, None]
         correlation, by_square = matern_with_slope(d, self.p)
         real = list(a.encoder.column_of.values())
+        difference = a.columns[:, None, real] - b.columns[None, :, real]
         weight = 2 * (2 * self.p + 1) / np.square(draws["lengthscale"][:, real])
-        gradient = (variance * by_square)[..., None] * difference[None, :, :, real]
+        gradient = (variance * by_square)[..., None] * difference
         gradient *= weight[:, None, None, :]
         return variance * correlation, gradient
 
-    def _distance(self, difference: FloatArray, lengthscale: FloatArray) -> FloatArray:
-        """Return sqrt(2 nu) ||(x - x') / lengthscale|| for every draw from (n_a, n_b, C) and (s, C)."""
-        n_a, n_b, n_columns = difference.shape
+    def _distance(self, a: Encoded, b: Encoded, lengthscale: FloatArray) -> FloatArray:
+        """Return sqrt(2 nu) ||(x - x') / lengthscale|| for every draw, (s, n_a, n_b)."""
         weights = (2 * self.p + 1) / np.square(lengthscale)
-        squares = weights @ np.square(difference).reshape(-1, n_columns).T
-        return np.sqrt(squares, out=squares).reshape(len(lengthscale), n_a, n_b)
+        squares = a.columns.T[:, :, None] - b.columns.T[:, None, :]
+        squares *= squares
+        d = weights @ squares.reshape(len(squares), -1)
+        return np.sqrt(d, out=d).reshape(len(lengthscale), len(a), len(b))
