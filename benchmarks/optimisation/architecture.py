@@ -35,7 +35,7 @@ NAME = "architecture"
 GRAPHS = ("paper", "complete")
 """Problems, by the graphs of the inputs of states. The second one is for slayr_py: the others know of no graphs."""
 SAMPLERS = ["slayr", "optuna-tpe", "random", "evolution", "optuna-gp"]
-BUDGETS = (25, 50, 100)
+BUDGETS = (25, 50, 100, 200, 300)
 
 
 def architecture_problems(data: Path | None) -> dict[str, Problem]:

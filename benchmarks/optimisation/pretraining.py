@@ -8,6 +8,7 @@ Problems: see benchmarks.common.related_problems; repetition i has related data 
 matern, se        Matérn-5/2 and squared exponential, no related data
 mixture           squared exponential, Matérn-1/2 and -3/2, tuned on the related data and fixed (eq. 13 of the document)
 prediction        a smooth function of the machine's prediction beside a Matérn-5/2 kernel
+start             the same, and the first evaluation where the machine predicts the best value
 all               the prediction, both layers and a Matérn-5/2 kernel
 pretrained        the defaults of slayr_py.svm.pretrain and of its kernel
 corner            the same about the document's origin, two layers and no base kernel
@@ -41,8 +42,11 @@ from slayr_py.kernels.expressions.leaf_kernels import GIVEN_LEAVES
 from slayr_py.kernels.expressions.pairs import Given
 from slayr_py.kernels.expressions.plan import Plan
 from slayr_py.space import Encoder
+from slayr_py.study.model.options import SamplerOptions
 
-KERNELS = ("matern", "se", "mixture", "pretrained", "prediction", "all", "corner", "centre", "se-source", "se-of-g")
+KERNELS = (
+    "matern", "se", "mixture", "pretrained", "prediction", "start", "all", "corner", "centre", "se-source", "se-of-g"
+)  # fmt: skip
 AT = (10, 20, 30, 50)
 KEYS = ["problem", "kernel", "acquisition", "seed", "misleading"]
 COLUMNS = [*KEYS, "minimum", "seconds", "share_base", "first", *(f"at {k}" for k in AT)]
@@ -106,7 +110,7 @@ class FrozenKernel(Planned):
 
 
 def kernel_of(name: str, data: Related, seed: int) -> tuple[Any, dict[str, Any]]:
-    """Return the kernel of a method and its priors."""
+    """Return the kernel of a method and its other options of `minimize`."""
     space = data.problem.space
     if name == "matern":
         return sl.kernels.Matern(p=2), {}
@@ -123,10 +127,13 @@ def kernel_of(name: str, data: Related, seed: int) -> tuple[Any, dict[str, Any]]
         return pre.kernel(), {}
     if name in ("prediction", "all"):
         return pre.kernel(layers=0 if name == "prediction" else (0, 1, 2)), {}
+    if name == "start":
+        size = SamplerOptions().design_size(len(space))
+        return pre.kernel(layers=0), {"initial_configs": pre.initial_configs(size, seed)}
     if name in ("corner", "centre"):
         return pre.kernel(layers=2, base=None), {}
     if name == "se-source":
-        return sl.kernels.Composite("SE"), {"lengthscale": pre.lengthscale}
+        return sl.kernels.Composite("SE"), {"priors": {"lengthscale": pre.lengthscale}}
     o = 0.5 if isinstance(pre.origin, str) and pre.origin == "centre" else 0.0
 
     def g(columns: np.ndarray) -> np.ndarray:
@@ -146,20 +153,20 @@ def run(
     task = related(problem, seed, data)
     task = task.misleading(seed) if misleading else task
     started = time.process_time()
-    chosen, priors = kernel_of(kernel, task, seed)
+    chosen, options = kernel_of(kernel, task, seed)
     result = sl.minimize(
         task.problem.objective,
         task.problem.space,
         budget=budget,
         kernel=chosen,
-        priors=priors,
         acquisition=acquisition,
         seed=seed,
         progress=False,
+        **options,
     )
     values = np.array([trial.value for trial in result.study.trials])
     share = np.nan
-    if kernel in ("pretrained", "prediction", "all"):
+    if kernel in ("pretrained", "prediction", "start", "all"):
         trials = [trial for trial in result.study.trials if trial.value is not None]
         post = sl.GaussianProcess(task.problem.space, chosen, warp="log").fit(
             [trial.user_attrs.get("config", trial.params) for trial in trials], values, chains=2, pointwise=False

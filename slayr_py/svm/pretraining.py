@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import ArrayLike, NDArray
 
-from slayr_py.arguments import check_integer, check_number
+from slayr_py.arguments import check_flag, check_integer, check_number
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels import (
     FreeKernel,
@@ -37,6 +37,7 @@ from slayr_py.kernels import (
     ranges_of,
 )
 from slayr_py.space import Encoded, Encoder, FloatArray
+from slayr_py.svm.best_prediction import least
 from slayr_py.svm.leave_one_out import Fit
 from slayr_py.svm.related_data import RelatedTargets, clip_to_space
 from slayr_py.svm.tuning import Lengthscale, Tuning
@@ -186,11 +187,56 @@ class Pretraining:
         SpaceError
             If an element is not a configuration of the space.
         """
-        features = self.kernel(layers=0, base=None).features(self.encoder)
-        g = features.predictions(self.encoder.encode(configs)) + self.intercept
+        g = self._standardised(self.encoder.encode(configs))
         if self.classes:
             return np.asarray(self.classes)[(g > 0).astype(np.intp)]
         return self.y_mean + self.y_sd * g
+
+    def initial_configs(
+        self, n: int = 5, seed: int = 1, maximize: bool = False, fixed: Mapping[str, object] | None = None
+    ) -> list[Configuration]:
+        """Return an initial design that starts where the machine predicts the best value.
+
+        It is for related data whose good configurations may also be good for the new problem. If they are not, one
+        evaluation is lost. The best prediction is found approximately, by random search and perturbations.
+
+        Parameters
+        ----------
+        n : int
+            Number of configurations; all but the first are those of the Sobol design with this seed.
+        seed : int
+        maximize : bool
+            Whether large values are the best ones.
+        fixed : mapping of str to value, optional
+            The fixed values of the study.
+
+        Returns
+        -------
+        list of Configuration
+            For ``slayr_py.minimize(..., initial_configs=...)``, without repetitions. They satisfy the constraints on
+            inputs of the encoder that :func:`pretrain` was given.
+
+        Raises
+        ------
+        DataError
+            If the related data are labels, and for illegal arguments.
+        SpaceError
+            For illegal fixed values, and if no configuration or too few were found that are not forbidden.
+        """
+        n = check_integer("n", n, minimum=1)
+        seed = check_integer("seed", seed, minimum=0)
+        maximize = check_flag("maximize", maximize)
+        if self.classes:
+            raise DataError(f"the related data are the labels {list(self.classes)}, none of which is the best value")
+        sign = -1.0 if maximize else 1.0
+        kept = None if fixed is None else self.encoder.fix(fixed, "fixed: ")
+        first = least(self.encoder, lambda x: sign * self._standardised(x), np.random.default_rng(seed), kept)
+        points = [first, *(self.encoder.sobol(n - 1, seed, kept) if n > 1 else [])]
+        return list({repr(dict(point)): point for point in points}.values())
+
+    def _standardised(self, encoded: Encoded) -> FloatArray:
+        """Return predictions in standard deviations of y, (n,)."""
+        return self.kernel(layers=0, base=None).features(self.encoder).predictions(encoded) + self.intercept
 
 
 def pretrain(

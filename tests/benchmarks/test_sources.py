@@ -12,7 +12,7 @@ from benchmarks.correctness.regression import COLUMNS, PAPER
 TOP = Path(__file__).resolve().parents[2]
 PAGE = (TOP / "docs" / "sources.md").read_text(encoding="utf-8")
 TABLES = [block.splitlines() for block in re.findall(r"(?:^\|.*\n)+", PAGE, re.MULTILINE)]
-VERDICTS = ("reproduced", "better", "not reproduced", "not measured")
+VERDICTS = ("reproduced", "better", "not reproduced", "not measurable")
 
 
 def cells(line: str) -> list[str]:

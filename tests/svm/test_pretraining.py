@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, Float
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, ForbiddenEqualsClause
 from sklearn.svm import SVC, SVR
 
 from slayr_py import DataError, SpaceError, svm
@@ -24,8 +24,9 @@ def mixed() -> ConfigurationSpace:
     return space
 
 
-def related(n: int = 16, space: ConfigurationSpace | None = None) -> tuple[list, np.ndarray]:
-    configs = Encoder(plane() if space is None else space).sobol(n, 1)
+def related(n: int = 16, space: ConfigurationSpace | Encoder | None = None) -> tuple[list, np.ndarray]:
+    encoder = space if isinstance(space, Encoder) else Encoder(plane() if space is None else space)
+    configs = encoder.sobol(n, 1)
     return configs, np.array([10 + 3 * np.sin(3 * c["x"]) + (0.1 * c.get("z", 1.0)) ** 2 for c in configs])
 
 
@@ -156,6 +157,74 @@ def test_every_machine_makes_a_kernel(family, machine):
         np.testing.assert_allclose(np.diag(k), 1.0, rtol=1e-10)
         assert np.linalg.eigvalsh(k).min() > -1e-10 and k.min() < 0.9
         assert kernel.concentration == min(max(2 * trained.skill, 0.1), 1.0)
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+def test_an_initial_design_starts_at_the_best_prediction(maximize):
+    space = ConfigurationSpace()
+    act = Categorical("act", ["relu", "tanh", "gelu"])
+    slope = Float("slope", (0.0, 1.0))
+    space.add(Float("x", (0.0, 1.0)), Float("z", (1.0, 1000.0), log=True), act, slope)
+    space.add(EqualsCondition(slope, act, "tanh"))
+    space.add(ForbiddenEqualsClause(act, "gelu"))
+    encoder = Encoder(space)
+    configs = encoder.sobol(60, 3)
+    y = np.array([(c["x"] - 0.3) ** 2 + (np.log10(c["z"]) - 2) ** 2 + c.get("slope", 0.5) for c in configs])
+    trained = svm.pretrain(space, configs, -y if maximize else y, machine="ridge", C=1000.0, lengthscale=0.7)
+    design = trained.initial_configs(6, seed=4, maximize=maximize)
+    assert design[1:] == encoder.sobol(5, 4) and trained.initial_configs(6, 4, maximize) == design
+    assert trained.initial_configs(1, 4, maximize) == design[:1]
+    sign = -1 if maximize else 1
+    predictions = sign * trained.predict(encoder.sobol(4000, 5))
+    assert sign * trained.predict(design[:1])[0] < predictions.min() + 1e-3 * (predictions.max() - predictions.min())
+    assert sign * trained.predict(design[:1])[0] < 0.05 and design[0]["act"] == "tanh"
+
+
+def test_an_initial_design_satisfies_constraints_and_has_no_repetitions():
+    encoder = Encoder(plane(), within=["x + z <= 2"])
+    configs, y = related(20, encoder)
+    trained = svm.pretrain(encoder, configs, y, machine="ridge", **FIXED)
+    design = trained.initial_configs(8, seed=2)
+    assert len(design) == 8 and all(c["x"] + c["z"] <= 2 for c in design)
+    assert trained.predict(design[:1])[0] <= trained.predict(encoder.sobol(500, 1)).min() + 1e-2
+    few = ConfigurationSpace({"act": ["relu", "tanh"], "n": (1, 2)})
+    points = [{"act": a, "n": n} for a in ("relu", "tanh") for n in (1, 2)]
+    design = svm.pretrain(few, points, [3.0, 2.0, 1.0, 4.0], machine="ridge", **FIXED).initial_configs(10)
+    assert dict(design[0]) == points[2] and len(design) == len({str(c) for c in design}) <= 4
+
+
+def test_an_initial_design_has_the_fixed_values_and_its_start_is_the_best_with_them():
+    encoder = Encoder(plane(), within=["x + z <= 2"])
+    configs, y = related(20, encoder)
+    trained = svm.pretrain(encoder, configs, y, machine="ridge", **FIXED)
+    free = trained.initial_configs(1)[0]
+    design = trained.initial_configs(4, fixed={"x": 0.25})
+    assert free["x"] != 0.25 and [c["x"] for c in design] == [0.25] * 4
+    line = [{"x": 0.25, "z": z} for z in np.linspace(0.1, 1.75, 200)]
+    assert trained.predict(design[:1])[0] <= trained.predict(line).min() + 1e-2 < trained.predict(line).max()
+    with pytest.raises(SpaceError, match="fixed: .*'w'"):
+        trained.initial_configs(fixed={"w": 1.0})
+
+
+def test_an_initial_design_needs_a_configuration_that_is_not_excluded():
+    switches = [Categorical(f"s{i}", ["off", "on"]) for i in range(20)]
+    space = ConfigurationSpace()
+    space.add(Float("x", (0.0, 1.0)), *switches, *(ForbiddenEqualsClause(switch, "on") for switch in switches))
+    configs = [{"x": x, **{switch.name: "off" for switch in switches}} for x in np.linspace(0, 1, 9)]
+    trained = svm.pretrain(space, configs, [c["x"] for c in configs], **FIXED)
+    with pytest.raises(SpaceError, match="exclude all of 2048 random configurations; loosen one"):
+        trained.initial_configs(1)
+
+
+def test_an_initial_design_needs_values():
+    configs, y = related()
+    labels = svm.pretrain(plane(), configs, y > np.median(y), **FIXED)
+    with pytest.raises(DataError, match=r"labels \[False, True\], none of which is the best value"):
+        labels.initial_configs()
+    trained = svm.pretrain(plane(), configs, y, **FIXED)
+    for wrong, words in [({"n": 0}, "n must be"), ({"seed": -1}, "seed must be"), ({"maximize": 1}, "maximize")]:
+        with pytest.raises(DataError, match=words):
+            trained.initial_configs(**wrong)
 
 
 def test_messages_name_settings_at_the_edge_and_useless_data():
