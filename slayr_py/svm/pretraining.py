@@ -232,7 +232,7 @@ class Pretraining:
         kept = None if fixed is None else self.encoder.fix(fixed, "fixed: ")
         first = least(self.encoder, lambda x: sign * self._standardised(x), np.random.default_rng(seed), kept)
         points = [first, *(self.encoder.sobol(n - 1, seed, kept) if n > 1 else [])]
-        return list({repr(dict(point)): point for point in points}.values())
+        return list(dict.fromkeys(points))
 
     def _standardised(self, encoded: Encoded) -> FloatArray:
         """Return predictions in standard deviations of y, (n,)."""

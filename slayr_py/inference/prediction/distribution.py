@@ -89,7 +89,7 @@ class Latent(NamedTuple):
         """Return the probability of values below y (m,), in the user's units, and its derivative by y."""
         z, log_scale = self._standard(y, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):  # where a standard deviation is 0
-            density = np.exp(-0.5 * np.square(z) - log_scale).mean(axis=0) / (np.sqrt(2 * np.pi) * abs(self.y_sd))
+            density = np.exp(_log_normal(z, log_scale)).mean(axis=0) / abs(self.y_sd)
         return self._probability(z), np.asarray(density)
 
     def _probability(self, z: FloatArray) -> FloatArray:
@@ -98,7 +98,7 @@ class Latent(NamedTuple):
     def log_density(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
         """Return the log density at y (m,), in the user's units; noise as in :meth:`cumulative`."""
         z, log_scale = self._standard(y, noise)
-        log_terms = -0.5 * np.square(z) - 0.5 * np.log(2 * np.pi) - log_scale
+        log_terms = _log_normal(z, log_scale)
         return np.asarray(logsumexp(log_terms, axis=0) - np.log(len(self.mean)) - np.log(abs(self.y_sd)))
 
     @classmethod
@@ -265,6 +265,11 @@ class Prediction:
         return median, np.abs(better - median)
 
 
+def _log_normal(z: FloatArray, log_scale: FloatArray) -> FloatArray:
+    """Return the log density of normal variables at standard values z, for the logarithms of their scales."""
+    return np.asarray(-0.5 * np.square(z) - 0.5 * np.log(2 * np.pi) - log_scale)
+
+
 def _quantile(latent: Latent, p: float) -> FloatArray:
     """Return the quantile (m,) of the mixture over all draws, by Newton's method between bounds, else by bisection.
 
@@ -273,11 +278,12 @@ def _quantile(latent: Latent, p: float) -> FloatArray:
     if latent.y_sd < 0 and p >= 0.5:  # 1 - p is exact: the same bits as for the negated values
         return -_quantile(latent._replace(y_mean=-latent.y_mean, y_sd=-latent.y_sd), 1 - p)
     unit = abs(latent.y_sd)
+    direction = np.copysign(1.0, latent.y_sd)
     # The quantile of a mixture lies between the smallest and the largest quantile of its components.
-    quantiles = latent.mean + np.copysign(1.0, latent.y_sd) * ndtri(p) * latent.sd
+    quantiles = latent.mean + direction * ndtri(p) * latent.sd
     if latent.warp is not None:
         quantiles = unwarped(quantiles, latent.warp[:, None], latent.pivot)
-    bounds = np.arcsinh(np.clip(np.copysign(1.0, latent.y_sd) * quantiles, -_LARGEST, _LARGEST))
+    bounds = np.arcsinh(np.clip(direction * quantiles, -_LARGEST, _LARGEST))
     lower = bounds.min(axis=0)
     upper = bounds.max(axis=0)
     middle = 0.5 * (lower + upper)

@@ -189,6 +189,6 @@ class Proposer:
                 f"the model explains a part of the values by noise, whose standard deviation is {median:.2g} of the "
                 f"values' (at least {low:.2g} with 99% probability). If evaluations of one configuration differ, "
                 "declare noisy=True. Otherwise the function has details between the trials that the kernel does not "
-                f"describe; priors={{{NOISE.name!r}: {NOISELESS}}} makes the model interpolate them",
+                f"describe. For exact past experiments, rule noise out with priors={{{NOISE.name!r}: {NOISELESS}}}",
                 "noise",
             )
