@@ -57,6 +57,7 @@ class FrequencyModulatedDensity(NumpyDensity):
             levels = np.zeros(int(data["D"]))
             self._distance = ByHierarchical(HierarchicalPairs(self._data, self._pairs, levels))
         self._base: Base = next(base for base in get_args(Base) if BASES[base] == data["base"])
+        self._kept: list[FloatArray] = []
         self._multiplicities = np.array([len(group) for group in groups], dtype=np.float64)
 
     @staticmethod
@@ -72,28 +73,30 @@ class FrequencyModulatedDensity(NumpyDensity):
 
     @override
     def covariances(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Slopes]:
-        s = len(theta["mu"])
         variance = np.square(theta["sigma_f"])
         distances, by_distances = self._distance(theta)
         response = self._response(theta)
         damped = theta["beta"][:, self._graph_of, None] * self._data["lambda"][:, None]
 
-        def modulation(p: int) -> FloatArray:
-            """Return 1 + alpha t of a graph, (s, pairs); ones (s, 1) if the real parameters have their own kernel."""
-            if self._combine != COMBINATIONS["modulation"]:
-                return np.ones((s, 1))
-            return 1 + theta["alpha"][:, p, None] * distances if "alpha" in theta else 1 + distances
+        on_graphs, modulated, term, *totals = self._arrays(distances.shape, 3 + len(self._graphs))
 
-        on_graphs = np.empty_like(distances)
+        def modulate(p: int) -> None:
+            """Set ``modulated`` to 1 + alpha t of a graph, or to 1 if the real parameters have their own kernel."""
+            if self._combine != COMBINATIONS["modulation"]:
+                modulated[:] = 1.0
+            elif "alpha" in theta:
+                np.multiply(theta["alpha"][:, p, None], distances, out=modulated)
+                np.add(modulated, 1.0, out=modulated)
+            else:
+                np.add(distances, 1.0, out=modulated)
+
         on_graphs[:] = variance
-        totals = []
-        for p, graph in enumerate(self._graphs):
-            total = np.zeros_like(on_graphs)
-            modulated = modulation(p)
-            for g in graph:
-                total += response.term(self._weights[g], damped[:, g], modulated)
+        for p, (graph, total) in enumerate(zip(self._graphs, totals, strict=True)):
+            modulate(p)
+            response.term(self._weights[graph[0]], damped[:, graph[0]], modulated, out=total)
+            for g in graph[1:]:
+                total += response.term(self._weights[g], damped[:, g], modulated, out=term)
             on_graphs *= total
-            totals.append(total)
         covariances = on_graphs
         if self._combine == COMBINATIONS["product"]:
             covariances = on_graphs * correlation(distances, self._base, self._order, None)
@@ -107,26 +110,34 @@ class FrequencyModulatedDensity(NumpyDensity):
             for name, by_quantity in by_mean.items():  # sigma_f is relative to the root of the mean variance
                 by_log[name] = -0.5 * by_log["sigma_f"] * by_quantity / mean[:, None]
             by_alpha = np.zeros_like(by_log["beta"])
-            by_distance = np.zeros_like(on_graphs)
+            by_distance, by_total, by_modulation = self._arrays(distances.shape, 3, first=3 + len(self._graphs))
+            by_distance[:] = 0.0
             by_log_graphs = by_log_k
             if self._combine != COMBINATIONS["modulation"]:
                 added = self._combine == COMBINATIONS["sum"]
                 by_correlation = by_covariance * (variance if added else on_graphs)
-                by_distance = by_correlation * slope(distances, self._base, self._order, None)
+                np.multiply(by_correlation, slope(distances, self._base, self._order, None), out=by_distance)
                 by_log_graphs = by_covariance * on_graphs if added else by_log_k
             for p, (graph, total) in enumerate(zip(self._graphs, totals, strict=True)):
-                by_total = np.divide(by_log_graphs, total, out=np.zeros_like(total), where=total != 0)
-                modulated = modulation(p)
-                by_modulation = np.zeros_like(total)
+                np.divide(by_log_graphs, total, out=by_total)
+                if not total.all():  # the covariance is 0 there
+                    by_total[total == 0] = 0.0
+                modulate(p)
+                by_modulation[:] = 0.0
                 for g in graph:
-                    by_damping, by_modulated = response.slopes(self._weights[g], damped[:, g], modulated)
-                    by_log["beta"][:, p] += damped[:, g, 0] * np.einsum("sk,sk->s", by_total, by_damping)
-                    by_modulation += by_total * by_modulated
-                    for name, by in response.by_orders(by_total * self._weights[g], damped[:, g], modulated).items():
+                    weights, z = self._weights[g], damped[:, g]
+                    by_damping, by_modulated = response.slopes(weights, z, modulated, out=term)
+                    if self._data["lambda"][g] > 0:
+                        by_log["beta"][:, p] += z[:, 0] * np.einsum("sk,sk->s", by_total, by_damping)
+                    by_modulation += by_modulated
+                    for name, by in response.by_orders(by_total, weights, z, modulated).items():
                         by_log[name] += by
                 if self._combine == COMBINATIONS["modulation"]:
-                    by_alpha[:, p] = np.einsum("sk,sk->s", by_modulation, distances)
-                    by_distance += theta["alpha"][:, p, None] * by_modulation if "alpha" in theta else by_modulation
+                    by_modulation *= by_total
+                    if "alpha" in theta:
+                        by_alpha[:, p] = np.einsum("sk,sk->s", by_modulation, distances)
+                        by_modulation *= theta["alpha"][:, p, None]
+                    by_distance += by_modulation
             if "alpha" in theta:
                 by_log["alpha"] = by_alpha * theta["alpha"]
             if "weights" in theta:  # each coordinate moves all weights
@@ -153,14 +164,24 @@ class FrequencyModulatedDensity(NumpyDensity):
             damped = theta["beta"][:, p, None] * self._data["lambda"][graph]
             shares = self._multiplicities[graph] / self._multiplicities[graph].sum()
             one = np.ones_like(damped)
-            of_graph = response.term(shares, damped, one).sum(axis=1)
-            by_beta[:, p] = np.sum(damped * response.slopes(shares, damped, one)[0], axis=1) / of_graph
-            for name, by in response.by_orders(shares, damped, one).items():
+            of_graph = response.term(shares, damped, one, out=np.empty_like(one)).sum(axis=1)
+            slopes = response.slopes(shares, damped, one, out=np.empty_like(one))[0]
+            by_beta[:, p] = np.sum(damped * slopes, axis=1) / of_graph
+            for name, by in response.by_orders(one, shares, damped, one).items():
                 by_orders[name] = by_orders.get(name, 0) + by / of_graph[:, None]
             mean *= of_graph
         by_log = {"beta": by_beta, **by_orders}
         total = mean + (self._combine == COMBINATIONS["sum"])
         return total, {name: mean[:, None] * by for name, by in by_log.items()}
+
+    def _arrays(self, shape: tuple[int, ...], count: int, first: int = 0) -> list[FloatArray]:
+        """Return arrays that every block uses again: new ones cost more than the arithmetic on them.
+
+        The covariances of a block are in the first one until those of the next block are computed.
+        """
+        if not self._kept or len(self._kept[0]) < shape[0]:
+            self._kept = [np.empty(shape) for _ in range(6 + len(self._graphs))]
+        return [array[: shape[0]] for array in self._kept[first : first + count]]
 
     @property
     def _graph_of(self) -> np.ndarray[Any, np.dtype[np.intp]]:

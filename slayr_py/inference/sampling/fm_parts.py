@@ -123,18 +123,22 @@ class ByHierarchical(Distance):
 
 
 class Response(ABC):
-    """Terms W f(z, m) of the covariance on a graph."""
+    """Terms W f(z, m) of the covariance on a graph, written to arrays that are used again for every eigenvalue."""
 
     @abstractmethod
-    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> FloatArray:
+    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray) -> FloatArray:
         """Return W f."""
 
     @abstractmethod
-    def slopes(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the derivatives of W f by z and by m."""
+    def slopes(
+        self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the derivatives of W f by z and by m, which may be one array."""
 
-    def by_orders(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> dict[str, FloatArray]:
-        """Return the derivatives of the sum of W f over pairs by the logarithms of the weights of the orders."""
+    def by_orders(
+        self, by_term: FloatArray, weights: FloatArray, z: FloatArray, m: FloatArray
+    ) -> dict[str, FloatArray]:
+        """Return the derivatives of a sum over pairs by the logarithms of the orders' weights, from those by W f."""
         return {}
 
 
@@ -142,26 +146,33 @@ class Inverse(Response):
     """f = 1 / (m + z)."""
 
     @override
-    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> FloatArray:
-        return weights / (m + z)
+    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray) -> FloatArray:
+        return np.divide(weights, np.add(m, z, out=out), out=out)
 
     @override
-    def slopes(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> tuple[FloatArray, FloatArray]:
-        by_both = -weights / np.square(m + z)
-        return by_both, by_both
+    def slopes(
+        self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        np.square(np.add(m, z, out=out), out=out)
+        np.divide(-weights, out, out=out)
+        return out, out
 
 
 class Exponential(Response):
     """f = exp(-m z)."""
 
     @override
-    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> FloatArray:
-        return np.asarray(weights * np.exp(-m * z))
+    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray) -> FloatArray:
+        np.exp(np.multiply(m, -z, out=out), out=out)
+        return np.multiply(weights, out, out=out)
 
     @override
-    def slopes(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> tuple[FloatArray, FloatArray]:
-        term = self.term(weights, z, m)
-        return -m * term, -z * term
+    def slopes(
+        self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        term = self.term(weights, z, m, out)
+        by_damping = -m * term
+        return by_damping, np.multiply(term, -z, out=out)
 
 
 class Powers(Response):
@@ -171,26 +182,32 @@ class Powers(Response):
         self._orders = orders.T[..., None]
 
     @override
-    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> FloatArray:
+    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray) -> FloatArray:
         u = 1 / (m + z)
-        f = np.zeros_like(u)
+        out[:] = 0.0
         for order in self._orders[::-1]:
-            f = u * (order + f)
-        return weights * f
+            out += order
+            out *= u
+        return np.multiply(weights, out, out=out)
 
     @override
-    def slopes(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def slopes(
+        self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         u = 1 / (m + z)
-        f = np.zeros_like(u)
+        out[:] = 0.0
         for n in range(len(self._orders), 0, -1):
-            f = u * (n * self._orders[n - 1] + f)
-        by_both = -weights * u * f
-        return by_both, by_both
+            out += n * self._orders[n - 1]
+            out *= u
+        out *= -weights * u
+        return out, out
 
     @override
-    def by_orders(self, weights: FloatArray, z: FloatArray, m: FloatArray) -> dict[str, FloatArray]:
+    def by_orders(
+        self, by_term: FloatArray, weights: FloatArray, z: FloatArray, m: FloatArray
+    ) -> dict[str, FloatArray]:
         u = 1 / (m + z)
-        terms = np.broadcast_to(weights, u.shape)
+        terms = np.broadcast_to(by_term * weights, u.shape)
         by_log = []
         for order in self._orders:
             terms = terms * u
