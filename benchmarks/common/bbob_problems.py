@@ -6,7 +6,9 @@ instances, which differ by shifts, rotations and the value of the minimum.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import chdir
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,6 +20,8 @@ from benchmarks.common.problems import Problem
 
 FUNCTIONS = range(1, 25)
 INSTANCES = (1, 2, 3)
+AT_BOUND = 0.5
+SMALLEST_RANGE = 2.0
 DIMENSIONS = {"bbob": (2, 3, 5, 10), "bbob-mixint": (5,)}
 """Dimensions by the name of the suite."""
 
@@ -66,6 +70,12 @@ class Function:
             space[f"x{i + 1}"] = (number(lower), number(upper))
         return ConfigurationSpace(space)
 
+    def location(self) -> np.ndarray:
+        """Return where the minimum is; `cocoex` writes it to a file of the working directory."""
+        with tempfile.TemporaryDirectory() as folder, chdir(folder):
+            self.opened()._best_parameter("print")
+            return np.loadtxt("._bbob_problem_best_parameter.txt", ndmin=1)
+
     def minimum(self) -> float:
         """Return the minimum, NaN for the mixed-integer functions."""
         import cocoex
@@ -87,3 +97,24 @@ def bbob(
                 name = f"f{number} d{dimension} i{instance}"
                 problems[name] = Problem(function.space(), function, function.minimum())
     return problems
+
+
+def at_bounds(problems: Mapping[str, Problem]) -> dict[str, Problem]:
+    """Return functions of BBOB in boxes with a bound through the minimum, on average in half of the dimensions.
+
+    The bound is the lower or the upper one by chance, and a range is at least 2. The choice depends on the name alone.
+    """
+    moved = {}
+    for name, problem in problems.items():
+        rng = np.random.default_rng(sum(map(ord, name)))
+        box = {}
+        for parameter, best in zip(problem.space, problem.objective.location(), strict=True):
+            lower, upper = problem.space[parameter].lower, problem.space[parameter].upper
+            if rng.random() < AT_BOUND:
+                is_lower = rng.random() < 0.5
+                is_lower &= upper - best >= SMALLEST_RANGE
+                is_lower |= best - lower < SMALLEST_RANGE
+                lower, upper = (best, upper) if is_lower else (lower, best)
+            box[parameter] = (float(lower), float(upper))
+        moved[name] = problem._replace(space=ConfigurationSpace(box))
+    return moved

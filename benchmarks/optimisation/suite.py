@@ -10,7 +10,9 @@ tuning of NuSVR and XGBoost and tables of support vector machines. Each trial is
 same command again to resume after an interruption. --report only prints the tables.
 
 --suite bbob has the 24 functions of BBOB instead, in --dimensions and --instances, and --suite bbob-mixint their
-mixed-integer forms (pip install coco-experiment); their files are bbob-SAMPLER.csv and bbob-mixint-SAMPLER.csv.
+mixed-integer forms (pip install coco-experiment). --suite bbob-bounds has the functions of BBOB in boxes with bounds
+through the minimum, and --suite tuning models of scikit-learn on its own data. Files have the name of the suite:
+bbob-SAMPLER.csv.
 """
 
 from __future__ import annotations
@@ -18,14 +20,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.common.bbob_problems import DIMENSIONS, INSTANCES, bbob
+from benchmarks.common.bbob_problems import DIMENSIONS, INSTANCES, at_bounds, bbob
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.data_problems import nusvr, svm_table, xgboost_digits
 from benchmarks.common.problems import PROBLEMS, Problem
+from benchmarks.common.tuning_problems import TUNING
 from benchmarks.optimisation.report import draw_convergence, report
 from benchmarks.optimisation.runs import add_run_arguments, trials_of
 
 SAMPLERS = ["slayr", "optuna-gp", "optuna-tpe", "botorch", "hebo", "smac", "random"]
+SUITES = ["suite", *DIMENSIONS, "bbob-bounds", "tuning"]
 DATASETS = ["A9A", "phoneme"]
 """Data sets of the tables; their best SVM kernels are polynomial and rbf."""
 
@@ -43,7 +47,7 @@ def problems_of(data: Path | None) -> dict[str, Problem]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser(__file__, __doc__)
-    parser.add_argument("--suite", choices=["suite", *DIMENSIONS], default="suite", help="(default: %(default)s)")
+    parser.add_argument("--suite", choices=SUITES, default="suite", help="(default: %(default)s)")
     parser.add_argument("--dimensions", type=int, nargs="+", help="of BBOB (default: all)")
     parser.add_argument("--instances", type=int, nargs="+", default=list(INSTANCES), help="of BBOB")
     parser.add_argument("--data", type=Path, help="folder with boston_housing.csv, optdigits.csv and hpo/")
@@ -51,8 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_run_arguments(parser, __file__, SAMPLERS, seeds=10)
     parser.add_argument("--figure", type=Path, help="file for a figure of the convergence")
     options = begin(parser, arguments)
-    own = options.suite == "suite"
-    problems = problems_of(options.data) if own else bbob(options.suite, options.dimensions, options.instances)
+    if options.suite == "suite":
+        problems = problems_of(options.data)
+    elif options.suite == "tuning":
+        problems = TUNING
+    else:
+        name = options.suite.removesuffix("-bounds")
+        problems = bbob(name, options.dimensions, options.instances)
+        problems = problems if name == options.suite else at_bounds(problems)
     if missing := set(options.problems or ()) - set(problems):
         raise SystemExit(f"no problem {sorted(missing)}; available: {list(problems)}; --data adds more")
     problems = {name: problems[name] for name in options.problems or problems}

@@ -56,6 +56,12 @@ class Candidates:
         return both[distinct(both.encoded)]
 
 
+def best_first(posterior: Posterior, doubtful: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+    """Return the observations (n,) from the best one on; ``doubtful`` ones (n,) come last."""
+    last = np.zeros(len(posterior.train), dtype=np.bool_) if doubtful is None else doubtful
+    return np.lexsort((posterior.targets.y, last))
+
+
 def candidates(
     posterior: Posterior,
     rng: np.random.Generator,
@@ -72,8 +78,7 @@ def candidates(
     best ones are the rows of ``front``, whose perturbations are equally many.
     """
     encoder = posterior.encoder
-    last = np.zeros(len(posterior.train), dtype=np.bool_) if doubtful is None else doubtful
-    best = np.lexsort((posterior.targets.y, last))[: 1 + _OTHERS]
+    best = best_first(posterior, doubtful)[: 1 + _OTHERS]
     times = np.where(np.arange(len(best)) == 0, _INCUMBENT, _OTHER)
     if front is not None and len(front):
         total = _INCUMBENT + _OTHERS * _OTHER

@@ -95,11 +95,14 @@ class Acquisition(ABC):
         Below this maximum, the relative error does not matter: more draws would not find a useful improvement.
     least : float
         Below this maximum, the criterion does not tell configurations apart: the search explores instead.
+    is_logarithm : bool
+        Whether `transformed` is a logarithm, to which those of factors can be added.
     """
 
     name: ClassVar[str]
     negligible: ClassVar[float] = -np.inf
     least: ClassVar[float] = -np.inf
+    is_logarithm: ClassVar[bool] = False
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -221,6 +224,8 @@ class _Mixture(NamedTuple):
 
 class _Improvement(Acquisition):
     """Criteria that are the mean over draws of a function of z; their transform is the logarithm."""
+
+    is_logarithm: ClassVar[bool] = True
 
     @override
     def logarithmic(self) -> Acquisition:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from slayr_py.acquisition.cost import Cost
 from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.acquisition.identity import Taken
+from slayr_py.acquisition.interior import Interior
 from slayr_py.acquisition.merit import Merit
 from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
@@ -20,7 +21,7 @@ _BLOCK = 2**17  # doubles in the largest array of a block of configurations: 1 M
 
 @dataclass(frozen=True)
 class Landscape:
-    """Merit plus logarithms of factors: feasibility, a belief about the optimum, and the inverse of the expected cost.
+    """Merit plus logarithms of factors: feasibility, beliefs about the optimum, and the inverse of the expected cost.
 
     It is minus infinity at genotypes not to be suggested.
 
@@ -38,6 +39,7 @@ class Landscape:
     fixed : Fixed, optional
         Values that all genotypes get.
     prior : OptimumPrior, optional
+    interior : Interior, optional
     cost : Cost, optional
         The logarithm of the expected cost is subtracted from the merit.
     """
@@ -49,14 +51,14 @@ class Landscape:
     relaxed: bool = False
     fixed: Fixed | None = None
     prior: OptimumPrior | None = None
+    interior: Interior | None = None
     cost: Cost | None = None
 
     @property
-    def summands(self) -> tuple[Feasibility | OptimumPrior | Cost, ...]:
+    def summands(self) -> tuple[Feasibility | OptimumPrior | Interior | Cost, ...]:
         """Return what is added to the merit."""
-        beliefs = () if self.prior is None else (self.prior,)
-        prices = () if self.cost is None else (self.cost,)
-        return (*self.feasibility, *beliefs, *prices)
+        others = (self.prior, self.interior, self.cost)
+        return (*self.feasibility, *(each for each in others if each is not None))
 
     def subset(self, n_draws: int) -> Landscape:
         """Return the landscape under at most ``n_draws`` of its draws."""

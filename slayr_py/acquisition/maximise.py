@@ -19,12 +19,13 @@ from ConfigSpace import Configuration
 from numpy.typing import NDArray
 
 from slayr_py.acquisition.boxes import non_dominated
-from slayr_py.acquisition.candidates import Candidates, candidates
+from slayr_py.acquisition.candidates import Candidates, best_first, candidates
 from slayr_py.acquisition.cost import Cost
 from slayr_py.acquisition.criteria import Acquisition, NoCriterion, State, from_name
 from slayr_py.acquisition.effort import DEFAULT, Effort
 from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.acquisition.identity import NEIGHBOURHOOD, Taken, branches, distinct
+from slayr_py.acquisition.interior import Interior
 from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.merit import Merit, OneObjective
 from slayr_py.acquisition.optimum_prior import OptimumPrior
@@ -59,6 +60,8 @@ class Suggestion(NamedTuple):
         Reason why another configuration than the maximum of the criterion is suggested; empty for the maximum.
     cost : float or None
         Expected cost of the evaluation, in its unit; None if costs are not modelled.
+    interior : float
+        Logarithm of the factor of the belief that the optimum is inside the ranges; 0 without it.
     """
 
     config: Configuration
@@ -68,6 +71,7 @@ class Suggestion(NamedTuple):
     feasible: float = 1.0
     note: str = ""
     cost: float | None = None
+    interior: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -94,6 +98,7 @@ def suggest(
     fixed: Mapping[str, object] | Fixed | None = None,
     prior: OptimumPrior | None = None,
     cost: Posterior | None = None,
+    interior: bool = False,
     effort: Effort = DEFAULT,
 ) -> Suggestion:
     """Maximise a criterion over the posterior's space.
@@ -135,6 +140,10 @@ def suggest(
     cost : Posterior, optional
         Model of the logarithm of the cost of an evaluation: an improvement is then divided by its expected cost. The
         logarithm of the criterion has to be maximised, as of "ei".
+    interior : bool
+        Whether the criterion is multiplied by a weak belief that the optimum is inside the ranges of the floats; see
+        `slayr_py.acquisition.interior`. It is left out with ``prior``, if the logarithm of the criterion is not
+        maximised, and if the criterion vanishes at the maximum of the product.
     effort : Effort
         Numbers of candidates, maximisations and draws.
 
@@ -166,6 +175,7 @@ def suggest(
 
     with one_thread():
         search = Search.of([posterior], pending, exclude, feasibility, fixed, effort, prior, cost)
+        search = replace(search, interior=interior and prior is None and criterion.is_logarithm)
         maximised = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = maximised.error(found.encoded, posterior.chains(maximised.predictor.n_draws))
@@ -188,6 +198,7 @@ class Search:
     effort : Effort
     most : int
         Most draws of an objective.
+    interior : bool
     """
 
     posteriors: Sequence[Posterior]
@@ -199,6 +210,7 @@ class Search:
     prior: OptimumPrior | None
     effort: Effort
     most: int
+    interior: bool = False
 
     @classmethod
     def of(
@@ -234,8 +246,11 @@ class Search:
             front = rows[non_dominated(y[rows])]
         pool = candidates(first, rng, self.effort.candidates, self.kept, doubtful, front, self.prior)
         pool, taken = _available(pool, self.excluded.concatenate(self.running))
+        inside = None
+        if self.interior:
+            inside = Interior.of(first.encoder, first.train[best_first(first, doubtful)[:1]])
         landscape = Landscape(
-            first.encoder, merit, self.models, taken, fixed=self.kept, prior=self.prior, cost=self.cost
+            first.encoder, merit, self.models, taken, fixed=self.kept, prior=self.prior, interior=inside, cost=self.cost
         )
         return _search(landscape, pool, self.effort, least_feasible)
 
@@ -248,7 +263,7 @@ class Search:
             predicted.append((float(centre[0]), float(spread[0])))
         config = self.posteriors[0].encoder.decode(found.encoded)[0]
         cost = None if self.cost is None else float(self.cost.expected(found.encoded)[0])
-        return Suggestion(config, found.value, tuple(predicted), error, found.feasible, note, cost)
+        return Suggestion(config, found.value, tuple(predicted), error, found.feasible, note, cost, found.interior)
 
 
 def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_] | None:
@@ -268,11 +283,12 @@ def pending_that_count(pending: Encoded, models: Sequence[Feasibility], best: fl
 
 
 class Found(NamedTuple):
-    """A configuration with the criterion and the probability of feasibility there."""
+    """A configuration with the criterion, the probability of feasibility and the factor of `Interior` (log) there."""
 
     encoded: Encoded
     value: float
     feasible: float
+    interior: float
 
 
 def _search(landscape: Landscape, pool: Candidates, effort: Effort, least_feasible: float) -> tuple[Found, str]:
@@ -280,9 +296,13 @@ def _search(landscape: Landscape, pool: Candidates, effort: Effort, least_feasib
 
     def maximise(surface: Landscape) -> Found:
         chosen = _maximum(surface, pool, effort)
-        return Found(chosen, landscape.merit.at(chosen), landscape.probability(chosen))
+        inside = 0.0 if surface.interior is None else float(surface.interior.values(chosen)[0])
+        return Found(chosen, landscape.merit.at(chosen), landscape.probability(chosen), inside)
 
     found = maximise(landscape)
+    if landscape.interior is not None and found.value < landscape.merit.least:
+        landscape = replace(landscape, interior=None)
+        found = maximise(landscape)
     reasons = []
     if landscape.prior is not None and found.value < landscape.merit.least:
         reasons.append(f"with the prior it is only {found.value:.1e}, so that the prior is left out")

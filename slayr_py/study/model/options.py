@@ -112,6 +112,7 @@ class SamplerKeywords(FitKeywords, total=False):
     within: Within | None
     prior: Beliefs | None
     prior_beta: float | None
+    interior: bool
     default: bool
     reference_point: Mapping[str, float] | Sequence[float] | None
     tolerance: float | None
@@ -143,6 +144,7 @@ class SamplerOptions:
     within: Within | None = None
     prior: Beliefs | None = None
     prior_beta: float | None = None
+    interior: bool = True
     default: bool = False
     reference_point: Mapping[str, float] | Sequence[float] | None = None
     tolerance: float | None = None
@@ -166,6 +168,7 @@ class SamplerOptions:
                 raise DataError("prior_beta is the weight of a prior=, but there is none; give one, or leave it out")
         if self.prior is not None:
             self.criterion.logarithmic()  # raises if a prior cannot multiply it
+        check_flag("interior", self.interior)
         check_flag("default", self.default)
         if self.cost is not None:
             check_cost_name(self.cost)

@@ -16,7 +16,8 @@ fit            {"start", "draws", "abandoned"}: "carried", "warm" or "cold" (Non
 acquisition    {"name", its options, "best", "value", "error"}: value to improve on, in the objective's
                units and sign, largest value of the criterion, and its Monte Carlo error     (model only);
                also "beyond" if the expected improvement was below the tolerance: the value less the tolerance;
-               with a prior of the optimum "prior": {"exponent", "log"}, the logarithm of its factor there
+               with a prior of the optimum "prior": {"exponent", "log"}, the logarithm of its factor there;
+               "interior": the logarithm of the factor of the belief that the optimum is inside the ranges
 stack          {"parts", "messages"}; a part is {"kernel", "weight", "method", "seed", "fit", "diagnostics"}, and
                "method" above is "mixed" if the methods of the parts differ                  (stack only)
 predicted      {"mean", "sd"} of the latent function, in the objective's units and sign; under a warp the

@@ -51,6 +51,19 @@ def test_an_improvement_below_the_tolerance_is_sought_further_away(direction, pl
     assert large[0] != plain[0] and large[1]["value"] < plain[1]["value"]
 
 
+@pytest.mark.parametrize("interior", [True, False])
+def test_every_second_suggestion_believes_in_an_optimum_inside_the_ranges(interior, plane, quick):
+    """A linear objective has its minimum in a corner, which the study finds nevertheless."""
+    study = create_study(plane, n_initial=4, seed=3, interior=interior, **quick)
+    corner = {name: plane[name].upper for name in plane}
+    for _ in range(10):
+        trial = ask(study)
+        study.tell(trial, -sum(config_of(trial).values()))
+    logs = [suggestion(trial)["acquisition"].get("interior") for trial in study.trials[4:]]
+    assert all(log is None for log in logs[1::2]) and all(log is None or log < 0 for log in logs[::2])
+    assert any(logs) == interior and study.best_params == corner
+
+
 def test_a_tolerance_needs_an_expected_improvement(plane):
     with pytest.raises(DataError, match="acquisition 'lcb' is not supported with tolerance=.*use acquisition='ei'"):
         create_study(plane, acquisition="lcb", tolerance=0.1)

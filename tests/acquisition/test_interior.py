@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace, Integer
+from testing_spaces import conditional_space
+
+import slayr_py as sl
+from slayr_py.acquisition import from_name, suggest
+from slayr_py.acquisition.interior import Interior
+from slayr_py.space import Encoder
+
+
+def mixed() -> Encoder:
+    space = ConfigurationSpace({"x": (0.0, 10.0), "z": (-1.0, 1.0), "kind": ["a", "b"]})
+    space.add(Integer("n", (1, 9)))
+    return Encoder(space)
+
+
+def at(encoder, **values):
+    return encoder.encode([{**encoder.space.get_default_configuration(), **values}])
+
+
+def test_only_floats_nearer_to_a_bound_than_the_best_one_have_a_factor():
+    encoder = mixed()
+    interior = Interior.of(encoder, at(encoder, x=2.0, z=0.0, n=5))
+    for x in (2.0, 5.0, 8.0):  # as near to the other bound as the best one is to its own
+        np.testing.assert_allclose(interior.values(at(encoder, x=x, z=0.0, n=9, kind="b")), 0.0, atol=1e-12)
+    weight = {u: 4 * u * (1 - u) + 0.05 for u in (0.0, 0.1, 0.2, 0.5)}
+    expected = np.log(weight[0.1] / weight[0.2]) + np.log(weight[0.0] / weight[0.5])
+    np.testing.assert_allclose(interior.values(at(encoder, x=9.0, z=1.0)), expected)
+    at_bound = Interior.of(encoder, at(encoder, x=10.0, z=-1.0))
+    assert at_bound.values(at(encoder, x=0.0, z=1.0)) == 0
+
+
+def test_gradient():
+    encoder = mixed()
+    interior = Interior.of(encoder, at(encoder, x=3.0, z=0.2))
+    encoded = encoder.encode(encoder.sobol(8, 1))
+    _, gradients = interior.values_and_gradients(encoded)
+    real = [i for i, d in enumerate(encoder.dimensions) if d.is_real]
+    for column, i in enumerate(real):
+        step = np.zeros(len(encoder.dimensions))
+        step[i] = 1e-6
+        moved = [type(encoded)(encoded.unit_values + sign * step, encoded.active, encoder) for sign in (1, -1)]
+        difference = (interior.values(moved[0]) - interior.values(moved[1])) / 2e-6
+        np.testing.assert_allclose(gradients[:, column], difference, atol=1e-7)
+    assert np.any(gradients)
+
+
+def test_inactive_parameters_and_those_in_constraints_have_no_factor():
+    encoder = Encoder(conditional_space())
+    configs = encoder.sobol(16, 3)
+    encoded = encoder.encode(configs)
+    interior = Interior.of(encoder, encoded[:1])
+    unit = np.where(encoded.active, encoded.unit_values, 0.999)  # an inactive value is arbitrary
+    other = type(encoded)(unit, encoded.active, encoder)
+    np.testing.assert_array_equal(interior.values(other), interior.values(encoded))
+    inside = Encoder(ConfigurationSpace({"a": (0.0, 1.0), "b": (0.0, 1.0)}), within=["a + b <= 1"])
+    none = Interior.of(inside, inside.encode([{"a": 0.4, "b": 0.4}]))
+    assert none.values(inside.encode([{"a": 1.0, "b": 0.0}])) == 0
+
+
+@pytest.fixture(scope="module")
+def sloping():
+    """A posterior whose expected improvement is largest in a corner, by little."""
+    space = ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(4)})
+    gp = sl.GaussianProcess(space, priors={"sigma_n": sl.LogNormal(-4.0, 0.5)})
+    configs = gp.encoder.sobol(6, 1)
+    y = [float(np.sin(9 * c["x0"]) + np.cos(7 * c["x1"]) + c["x2"] * c["x3"]) for c in configs]
+    return gp.fit(configs, y, method="map", seed=1)
+
+
+@pytest.mark.stan
+def test_a_suggestion_stays_inside_unless_a_bound_promises_more(sloping):
+    def distance(config):
+        return np.mean([min(value, 1 - value) for value in config.values()])
+
+    found = {}
+    for interior in (False, True):
+        rng = np.random.default_rng(0)
+        best = float(min(sloping.y_mean + sloping.y_sd * sloping.targets.y))
+        found[interior] = suggest(sloping, "ei", best=best, t=1, rng=rng, interior=interior)
+    assert distance(found[True].config) > distance(found[False].config) + 0.05
+    assert found[True].value <= found[False].value and found[True].interior <= 0 == found[False].interior
+
+
+def test_a_bound_has_no_factor_where_the_logarithm_is_not_maximised():
+    flags = {name: from_name(name).is_logarithm for name in ("ei", "log_ei", "pi", "lcb")}
+    assert flags == {"ei": True, "log_ei": True, "pi": True, "lcb": False}
