@@ -144,6 +144,7 @@ class Scenario:
     within: Sequence[str] | None = None
     prior: Mapping[str, Any] | None = None
     default: bool = False
+    interior: bool = True
     order: Sequence[int] = range(POINTS)
     scale: float = 1.0
     shift: float = 0.0
@@ -223,6 +224,7 @@ class Scenario:
             "noisy": self.noisy,
             "fixed": self.fixed,
             "prior": self.prior,
+            "interior": self.interior,
             "prior_beta": None if self.prior is None else PRIOR_BETA,
             "default": self.default and self.as_history,  # else it is among the first trials
             "priors": PRIORS,
