@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, Literal
 
 import pandas as pd
@@ -181,6 +182,12 @@ class GaussianProcess:
     def priors(self) -> dict[str, Prior]:
         """Priors by name."""
         return self.model.priors
+
+    def with_defaults(self, defaults: Callable[[Model], Priors]) -> GaussianProcess:
+        """Return the Gaussian process with other default priors, which ``defaults`` returns for each model."""
+        gp = copy(self)
+        gp.models = tuple(model.with_defaults(defaults(model)) for model in self.models)
+        return gp
 
     def with_errors(self, errors: FloatArray | None) -> GaussianProcess:
         """Return the Gaussian process for observations with known errors (n,), without a warp that is "auto"."""

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from slayr_py.errors import DataError
 from slayr_py.inference import BLOCK, Diagnostics, FitOptions, GaussianProcess, Method, Posterior, Priors, Warp
 from slayr_py.kernels import Kernel, Stack
+from slayr_py.sklearn.default_priors import default_priors
 from slayr_py.sklearn.features import Features, categorical_positions, time_scales, with_times
 from slayr_py.space import Encoded, FloatArray
 
@@ -37,7 +38,9 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         As in :class:`slayr_py.GaussianProcess`: a kernel, its name, an expression such as "LIN[bmi] + SE", or a
         `slayr_py.stack`. Columns have the names of the DataFrame, or "x0", "x1", and so on.
     priors : mapping of str to Prior, optional
-        As in :class:`slayr_py.GaussianProcess`; on standardised targets and columns scaled to [0, 1].
+        As in :class:`slayr_py.GaussianProcess`; on standardised targets and columns scaled to [0, 1]. Defaults of a
+        Matérn kernel are wider here: LogNormal(sqrt(2) + log(D)/2, sqrt(3)) for the ``lengthscale`` of D encoded
+        columns, and LogNormal(1, 1) for ``sigma_f``.
     warp : {"none", "log", "best", "auto"}
         As in :class:`slayr_py.GaussianProcess`.
     inducing : int, optional
@@ -133,6 +136,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
             names = [f"x{j}" for j in range(self.n_features_in_)]
         self._features = Features(table, names, self._categorical(table))
         process = GaussianProcess(self._features.encoder, self.kernel, self.priors, self.warp, inducing=self.inducing)
+        process = process.with_defaults(default_priors)
         parameters = self.get_params(deep=False)
         chosen = {name: value for name, value in parameters.items() if name in _FIT_OPTIONS}
         options = FitOptions(**chosen, pointwise=False)

@@ -126,6 +126,22 @@ def test_rows_outside_the_training_range_are_extrapolated_exactly(numbers):
     np.testing.assert_allclose(found_cov, y.var(ddof=1) * cov, rtol=1e-5, atol=1e-8)
 
 
+def test_default_priors_are_those_of_regression(numbers):
+    """Only hyperparameters of a Matérn kernel without a prior of the user have them."""
+    wide = sl.LogNormal(np.sqrt(2) + np.log(2) / 2, np.sqrt(3))
+    found = quick().fit(*numbers).posterior_.model.priors
+    assert found["lengthscale"] == wide and found["sigma_f"] == sl.LogNormal(1.0, 1.0)
+    assert found["sigma_n"] == sl.HalfNormal(1.0)
+    chosen = {"sigma_f": sl.LogNormal(0.0, 0.3), "lengthscale": {"x1": sl.LogNormal(0.0, 0.5)}}
+    found = quick(priors=chosen).fit(*numbers).posterior_.model.priors
+    assert found["sigma_f"] == chosen["sigma_f"]
+    assert found["lengthscale"] == sl.LogNormal([wide.mu, 0.0], [wide.sigma, 0.5])
+    matern, expression = quick(kernel=sl.stack(["matern", "SE"])).fit(*numbers).posterior_.parts
+    assert matern.model.priors["lengthscale"] == wide
+    own = sl.GaussianProcess({"x0": (0.0, 1.0), "x1": (0.0, 1.0)}, "SE").priors
+    assert expression.model.priors == own
+
+
 @pytest.mark.parametrize("scale", [1e-20, 1e12])
 def test_units_of_the_columns_do_not_matter(numbers, scale):
     X, y = numbers
