@@ -223,7 +223,8 @@ class GaussianProcess:
         A stack fits every kernel and weights the posteriors by leave-one-out. It repeats the fit of a kernel once, with
         another seed and twice the draws, if the diagnostics fail or the leave-one-out densities are unreliable at more
         than 5% of the observations. If the second fit fails too, the kernel is left out; ``messages`` of the result
-        name it. With method "map" the weights come from the densities at the mode, in closed form.
+        name it. If leave-one-out is unreliable under all kernels whose diagnostics pass, they are all used, with
+        uncertain weights. With method "map" the weights come from the densities at the mode, in closed form.
 
         Parameters
         ----------

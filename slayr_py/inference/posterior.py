@@ -82,7 +82,7 @@ class Posterior:
     parts : tuple of Part
         The fits themselves.
     messages : tuple of str
-        Kernels of a stack that were left out or fitted again, with reasons.
+        Kernels of a stack that were left out or fitted again, or have uncertain weights, with reasons.
     seed : int
         Seed of a single fit, or of the resampling of a stack.
     n_draws : int

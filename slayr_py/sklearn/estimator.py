@@ -118,8 +118,8 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         UserWarning
             For columns of dates: their unit and origin.
         ConvergenceWarning
-            If NUTS has replaced an inaccurate approximation, or if the diagnostics of the fit fail; the message has
-            advice.
+            If NUTS has replaced an inaccurate approximation, kernels of a stack are left out or have uncertain weights,
+            or the diagnostics of the fit fail; the message has advice.
 
         Raises
         ------
@@ -143,6 +143,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         seed = int(check_random_state(self.random_state).randint(_LARGEST_SEED))
         self.posterior_ = process.fit(self._features.encode(table), targets, seed=seed, options=options)
         self._warn_of_refusal()
+        self._warn_of_left_out(len(process.models))
         self.diagnostics_ = self.posterior_.check()
         if not self.diagnostics_.ok:
             failed = "; ".join(self.diagnostics_.messages)
@@ -163,6 +164,18 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
             ConvergenceWarning,
             stacklevel=3,
         )
+
+    def _warn_of_left_out(self, n_kernels: int) -> None:
+        """Warn if not all kernels of a stack are used, or if leave-one-out gives them uncertain weights."""
+        for sign, what in (("left out", "of the stack are left out"), ("uncertain weight", "have uncertain weights")):
+            texts = [text for text in self.posterior_.messages if f": {sign}: " in text]
+            if texts:
+                warnings.warn(
+                    f"{len(texts)} of {n_kernels} kernels {what} ({'. '.join(texts)}): method='nuts', more rows or a "
+                    "single kernel are more reliable",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Predict the latent function, without the noise of an observation.

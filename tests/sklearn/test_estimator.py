@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slayr_py as sl
-from slayr_py.inference import gaussian_process
+from slayr_py.inference import gaussian_process, stack_fit
 from slayr_py.inference.sampling.run import run
 from slayr_py.kernels import Matern
 from slayr_py.sklearn import BayesianGPRegressor, estimator
@@ -294,6 +294,16 @@ def test_an_approximation_that_nuts_replaces_warns(numbers, monkeypatch):
     with pytest.warns(ConvergenceWarning) as warned:
         quick(method="pathfinder", chains=2, warmup=5, draws=5, ess=None, retries=0).fit(*numbers)
     assert any(re.search(match, str(each.message)) for each in warned)
+
+
+@pytest.mark.parametrize("all_fail", [False, True])
+def test_kernels_that_a_stack_leaves_out_warn(numbers, monkeypatch, all_fail):
+    outcomes = iter(["Pareto k", "Pareto k", *(["Pareto k"] * 2 if all_fail else [None])])
+    monkeypatch.setattr(stack_fit, "unreliability", lambda _: next(outcomes))
+    what = "2 of 2 kernels have uncertain weights" if all_fail else "1 of 2 kernels of the stack are left out"
+    with pytest.warns(ConvergenceWarning, match=f"{what} .Matérn.*Pareto k.*: method='nuts', more rows"):
+        model = quick(kernel=sl.stack(["matern", "SE"])).fit(*numbers)
+    assert len(model.posterior_.weights) == 1 + all_fail
 
 
 def test_the_same_seed_gives_the_same_fit(fitted, numbers):
