@@ -69,9 +69,9 @@ def fit_stack(
         report = None if progress is None else _named(name, progress)
         fit_part = partial(fit, train, y, progress=report, **data)
         tried.append(_try(name, fit_part, part_stream(np.random.SeedSequence(seed), kernel), options))
+    usable = [attempts for attempts in tried if attempts.posterior is not None]
     # On few observations leave-one-out may be unreliable under every kernel: equally uncertain weights are better than
     # no posterior.
-    usable = [attempts for attempts in tried if attempts.posterior is not None]
     used = [attempts for attempts in usable if not attempts.is_doubtful] or usable
     messages = [text for attempts in tried if (text := attempts.message(attempts in used))]
     posteriors = [attempts.posterior for attempts in used if attempts.posterior is not None]

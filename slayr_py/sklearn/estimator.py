@@ -18,7 +18,8 @@ from slayr_py.errors import DataError
 from slayr_py.inference import BLOCK, Diagnostics, FitOptions, GaussianProcess, Method, Posterior, Priors, Warp
 from slayr_py.kernels import Kernel, Stack
 from slayr_py.sklearn.default_priors import default_priors
-from slayr_py.sklearn.features import Features, categorical_positions, time_scales, with_times
+from slayr_py.sklearn.features import Features, categorical_positions
+from slayr_py.sklearn.times import Times
 from slayr_py.space import Encoded, FloatArray
 
 _LARGEST_SEED = np.iinfo(np.int32).max
@@ -109,7 +110,8 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         ----------
         X : DataFrame or array_like, (n, p)
             Numbers and, where ``categorical_features`` says so, categories. No cell may be empty. Columns of dates of a
-            DataFrame (datetime64, or texts such as 2024-03-01 12:30) become the time since the first date.
+            DataFrame (datetime64, or texts such as 2024-03-01 12:30) become the time since the first date. Durations
+            (timedelta64) and arrays of dates become seconds.
         y : (n,) array_like
             Finite numbers.
 
@@ -246,17 +248,17 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
             For illegal rows or a category that the training data lack.
         """
         check_is_fitted(self)
-        X = with_times(X, self._time_scales)
+        X = self._times.numbers(X)
         if self._features.categorical:
             return self._features.encode(_two_dimensional(validate_data(self, X, reset=False, skip_check_array=True)))
         return self._features.encode(validate_data(self, X, reset=False, dtype=np.float64))
 
     def _read_dates(self, X: Any) -> Any:
-        """Return a table with times instead of dates; warn which unit and origin they have."""
-        self._time_scales = time_scales(self.categorical_features, X)
-        for name, scale in self._time_scales.items():
+        """Return a table with numbers instead of dates and durations; warn which unit and origin dates have."""
+        self._times = Times(self.categorical_features, X)
+        for name, scale in self._times.scales.items():
             warnings.warn(f"the dates of column {name!r} are read as {scale}", UserWarning, stacklevel=3)
-        return with_times(X, self._time_scales)
+        return self._times.numbers(X)
 
     def _training_data(self, X: Any, y: ArrayLike) -> tuple[Any, FloatArray]:
         """Check X and y and set the attributes about the columns; X keeps its columns of categories."""

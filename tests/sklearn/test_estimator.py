@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -274,6 +275,44 @@ def test_dates_are_the_time_since_the_first(numbers):
         np.testing.assert_allclose(fitted.predict(later), plain.predict(table.assign(time=hours / 24).iloc[3:5]))
         with pytest.raises(sl.DataError, match="column 'time' has no dates, unlike the data of the fit"):
             fitted.predict(later.assign(time=1.0))
+
+
+def test_units_of_durations_and_dates_do_not_matter(numbers):
+    hours = np.arange(20.0)
+    y = numbers[1]
+    wanted = quick().fit(hours[:, None], y).predict(hours[3:5, None] + 0.25)
+    durations = pd.to_timedelta(hours, unit="h")
+    later = durations[3:5] + pd.Timedelta(15, "min")
+    array = durations.to_numpy().astype("timedelta64[h]")[:, None]
+    dates = array + np.datetime64("2024-03-01", "h")
+    for train, new in (
+        (pd.DataFrame({"t": durations.astype("timedelta64[s]")}), pd.DataFrame({"t": later.astype("timedelta64[ns]")})),
+        (array, later.to_numpy().astype("timedelta64[us]")[:, None]),
+        (dates, later.to_numpy().astype("timedelta64[ms]")[:, None] + np.datetime64("2024-03-01", "ns")),
+        (list(dates), pd.DataFrame({"t": pd.Timestamp("2024-03-01") + later})),
+    ):
+        model = quick().fit(train, y)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X has feature names", UserWarning)
+            np.testing.assert_allclose(model.predict(new), wanted, rtol=1e-4)
+    table = pd.DataFrame({"t": durations, "x": numbers[0][:, 0]})  # NumPy has no common type of the two
+    assert quick().fit(table, y).predict(table.iloc[:2]).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "new", "message"),
+    [
+        ("timedelta64[h]", float, "'x0' has numbers, unlike the data of the fit, which has durations"),
+        (float, "timedelta64[h]", "'x0' has durations, unlike the data of the fit, which has numbers"),
+        ("timedelta64[h]", "datetime64[h]", "'x0' has dates, unlike the data of the fit, which has durations"),
+        ("timedelta64[h]", "timedelta64[M]", r"of type timedelta64\[M\], which is no number of seconds"),
+    ],
+)
+def test_dates_and_durations_are_not_taken_for_numbers(numbers, fitted, new, message):
+    x = np.arange(20)[:, None]
+    model = quick().fit(x.astype(fitted), numbers[1])
+    with pytest.raises(sl.DataError, match=message):
+        model.predict(x[:2].astype(new))
 
 
 def test_failed_diagnostics_warn(numbers):
