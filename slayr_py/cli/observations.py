@@ -25,10 +25,9 @@ from slayr_py.cli.columns import parameter_columns, with_times
 from slayr_py.cli.csv_files import read_table
 from slayr_py.cli.inline_space import LARGEST_FLOAT, LARGEST_INTEGER, read_space
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.space import FloatArray
+from slayr_py.space import SMALLEST_SPAN, FloatArray
 
 _LISTED = 5  # rows listed in a message
-_SMALLEST_SPAN = 1e-11  # ConfigSpace rounds floats to 13 decimals
 
 
 class Table(NamedTuple):
@@ -170,7 +169,7 @@ def _parameter(name: str, values: pd.Series[Any]) -> Hyperparameter[Any, Any]:
         raise DataError(f"column {name!r} has the value {values[~np.isfinite(values)].iloc[0]}: drop such rows")
     low = float(values.min())
     high = float(values.max())
-    if max(-low, high) > LARGEST_FLOAT or high - low < _SMALLEST_SPAN:
+    if max(-low, high) > LARGEST_FLOAT or high - low < SMALLEST_SPAN:
         extent = "large" if max(-low, high) > LARGEST_FLOAT else "small"
         raise DataError(
             f"column {name!r} spans from {low} to {high}, which is too {extent} for ConfigSpace: rescale it, or leave "

@@ -1,7 +1,7 @@
 """Search spaces as arrays: ConfigSpace in; unit values, graphs and their spectra out."""
 
 from slayr_py.space.dates import TimeScale, has_dates, is_date
-from slayr_py.space.dimension import Dimension, FloatArray
+from slayr_py.space.dimension import SMALLEST_SPAN, Dimension, FloatArray
 from slayr_py.space.encoded import Encoded
 from slayr_py.space.encoder import Encoder
 from slayr_py.space.fixed import Fixed
