@@ -238,7 +238,8 @@ class GaussianProcess:
         start : WarmStart, optional
             `Posterior.warm_start` of a fit to nearly the same data. The chains start there with a short warm-up. If
             the diagnostics fail, a fit with a full warm-up follows. Method "map" climbs from there, and tries
-            random starts too once the number of observations has changed by a tenth. A stack does not accept a start.
+            random starts too once the number of observations has changed by a tenth. A stack and a sparse fit do not
+            accept a start.
         y_sd : float or (n,) array_like, optional
             Known standard deviations of the errors of y, in the user's units. The noise of an observation is the sum of
             the known error and an error with the standard deviation ``sigma_n``. The model then has no warp.
@@ -283,6 +284,10 @@ class GaussianProcess:
             data: dict[str, Any] = {"y_sd": y_sd, "maximize": maximize}
             fits = [(gp.model.kernel, gp.fit) for gp in self.parts]
             return fit_stack(fits, self.encoder.encode(configs), y, options, seed, progress, data)
+        if start is not None and not isinstance(start, WarmStart):
+            raise DataError(f"start is {start!r:.200}; give the warm_start() of a posterior")
+        if start is not None and self.inducing is not None:
+            raise DataError("start is not supported with inducing=; leave start= out")
         observed = observe(
             self.model, configs, y, METHODS[options.method].point_estimate, options.pointwise, maximize, y_sd
         )
