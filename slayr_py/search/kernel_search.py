@@ -218,7 +218,8 @@ class KernelSearch:
         Raises
         ------
         DataError
-            With fewer than 10 observations, a target that is not finite, or an illegal expression.
+            With fewer than 10 observations, a target that is not finite, or an expression in ``first`` that is illegal
+            or has an unknown column.
         SpaceError
             If a configuration does not belong to the space.
         InferenceError
@@ -226,6 +227,10 @@ class KernelSearch:
         """
         train = self.encoder.encode(configs)
         targets = check_targets(y, len(train))
+        if isinstance(first, str):
+            raise DataError(f"first is {first!r}, which is not a list of expressions; use [{first!r}]")
+        for text in first:  # raises for an unknown column
+            from_name(Composite(text, self.given, MOST_LEAVES), self.encoder)
         earlier = () if start is None else start.top(self.beam)
         known = dict.fromkeys([*earlier, *(spell(canonical(parse(text, self.given))) for text in first)])
         return self.resume(train, targets, {}, tuple(known), progress)
