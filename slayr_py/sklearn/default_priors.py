@@ -1,4 +1,4 @@
-"""Default priors of the regressor, which are wider than those of optimisation: see ``docs/decisions/priors.md``."""
+"""Default priors of the regressor, which are wider than those of optimisation."""
 
 from __future__ import annotations
 
