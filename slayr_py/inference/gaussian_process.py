@@ -40,7 +40,7 @@ class GaussianProcess:
 
     Parameters
     ----------
-    space : ConfigSpace.ConfigurationSpace or Encoder
+    space : ConfigSpace.ConfigurationSpace, Encoder or mapping
     kernel : Kernel, str or Stack
         A kernel, its name, "auto", or an expression such as "LIN * PER + SE": see
         :class:`~slayr_py.kernels.Composite`. A `slayr_py.stack` fits several kernels and averages their posteriors.

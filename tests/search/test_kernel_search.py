@@ -314,3 +314,8 @@ def test_kernels_of_the_user_cannot_be_saved(tmp_path):
     result = search.run(Encoder(SQUARE).sobol(10, 1), np.arange(10.0), progress=False)
     with pytest.raises(DataError, match=r"\['OWN'\] are not kernels of slayr_py"):
         result.save(tmp_path / "x.json")
+
+
+def test_the_space_may_be_a_dictionary():
+    search = quick({"x": (0.0, 4.0)}, base=["SE"], budget=1)
+    assert search.encoder.matches(Encoder(LINE)) and search.on({"z": (1, 4)}).encoder.names == ("z",)

@@ -5,6 +5,7 @@ import pytest
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Integer
 from testing_spaces import mixed_space, plain_space
 
+from slayr_py.errors import SpaceError
 from slayr_py.space import Encoded, Encoder
 
 
@@ -63,3 +64,12 @@ def test_encoded_arrays_are_read_only():
     values = encoded.unit_values.copy()
     Encoded(values, encoded.active, encoder)
     values[:] = 0.5  # the array of the caller stays writable
+
+
+def test_a_dictionary_is_a_space():
+    space = {"x": (0.0, 1.0), "n": (1, 4), "kind": ["a", "b"], "constant": 3}
+    encoder = Encoder(space, graphs={"n": "path"}, within=["x <= 0.5"])
+    assert encoder.matches(Encoder(ConfigurationSpace(space), graphs={"n": "path"}))
+    assert max(config["x"] for config in encoder.sobol(8, 1)) <= 0.5
+    with pytest.raises(SpaceError, match="the parameter 'x' is .1.0, 0.0."):
+        Encoder({"x": (1.0, 0.0)})
