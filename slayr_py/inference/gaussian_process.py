@@ -46,7 +46,8 @@ class GaussianProcess:
         :class:`~slayr_py.kernels.Composite`. A `slayr_py.stack` fits several kernels and averages their posteriors.
     priors : mapping of str to Prior, number, or a mapping of str to these, optional
         Replaces the default priors of the named hyperparameters; on standardised targets and unit-cube inputs. A number
-        fixes a hyperparameter. For a vector, ``{"lengthscale": {"lr": LogNormal(0, 1)}}`` replaces the prior of the
+        fixes a hyperparameter, but not one with a Beta or Dirichlet prior, such as ``rho``, ``split`` or ``share``;
+        give these a narrow prior. For a vector, ``{"lengthscale": {"lr": LogNormal(0, 1)}}`` replaces the prior of the
         entry of a parameter, or of all columns of a categorical parameter; if the kernel is an expression, in every
         leaf. The other entries keep their default, which must be of the same family. Labels of entries are names too:
         ``{"period": {"2:PER": LogNormal(-2, 0.1)}}``. Priors are data of the program, so that other priors need no
