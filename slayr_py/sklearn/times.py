@@ -84,7 +84,8 @@ class Times:
             return [str(self.scales.get(name, kind)) for name, kind in zip(table.columns, kinds, strict=True)]
         if getattr(table, "ndim", 0) != 2:
             return []
-        return [_KINDS.get(table.dtype.kind, _NUMBERS)] * table.shape[1]
+        kind = getattr(table.dtype, "kind", "")  # the data types of other libraries have none
+        return [_KINDS.get(kind, _NUMBERS)] * table.shape[1]
 
     def _column(self, column: pd.Series[Any], kind: str) -> pd.Series[Any]:
         """Return the numbers of a column."""
