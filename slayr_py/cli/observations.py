@@ -24,11 +24,10 @@ from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.columns import parameter_columns, with_times
 from slayr_py.cli.csv_files import read_table
 from slayr_py.cli.inline_space import LARGEST_FLOAT, LARGEST_INTEGER, read_space
-from slayr_py.errors import DataError, did_you_mean
-from slayr_py.space import FloatArray
+from slayr_py.errors import DataError, SpaceError, did_you_mean
+from slayr_py.space import SMALLEST_SPAN, Encoder, FloatArray
 
 _LISTED = 5  # rows listed in a message
-_SMALLEST_SPAN = 1e-11  # ConfigSpace rounds floats to 13 decimals
 
 
 class Table(NamedTuple):
@@ -80,6 +79,8 @@ def read_observations(source: Source) -> Table:
         If the table cannot be read or lacks a column, or the columns of a space are chosen again.
     DataError
         If a target is empty or not a number.
+    SpaceError
+        If a row is not a configuration of the space, for example because a cell is empty.
     """
     data = source.data
     target = source.target
@@ -89,7 +90,25 @@ def read_observations(source: Source) -> Table:
     y = _targets(table[target], data, source.drop_empty)
     columns, space = _columns_and_space(table.drop(columns=target), y.index, source)
     typer.echo(f"{len(y)} observations of {target}, {len(space)} parameters")
-    return Table(_rows(columns, space), y.to_numpy(dtype="float64"), space)
+    configs = _rows(columns, space)
+    _check_rows(configs, [int(row) + 1 for row in y.index], space, data)
+    return Table(configs, y.to_numpy(dtype="float64"), space)
+
+
+def _check_rows(configs: Sequence[dict[str, Any]], rows: Sequence[int], space: ConfigurationSpace, data: Path) -> None:
+    """Raise `SpaceError` with the number of the row for the first configuration that does not belong to the space."""
+    encoder = Encoder(space)
+    try:
+        encoder.encode(configs)
+        return
+    except SpaceError:
+        pass  # the message has the position among the rows that are left
+    for row, config in zip(rows, configs, strict=True):
+        try:
+            encoder.configuration(config)
+        except SpaceError as error:
+            empty = ": fill in empty cells, or leave out the row or the column" if len(config) < len(space) else ""
+            raise SpaceError(f"row {row} of {data}: {error}{empty}") from None
 
 
 def _targets(column: pd.Series[Any], data: Path, drop_empty: bool) -> pd.Series[Any]:
@@ -170,7 +189,7 @@ def _parameter(name: str, values: pd.Series[Any]) -> Hyperparameter[Any, Any]:
         raise DataError(f"column {name!r} has the value {values[~np.isfinite(values)].iloc[0]}: drop such rows")
     low = float(values.min())
     high = float(values.max())
-    if max(-low, high) > LARGEST_FLOAT or high - low < _SMALLEST_SPAN:
+    if max(-low, high) > LARGEST_FLOAT or high - low < SMALLEST_SPAN:
         extent = "large" if max(-low, high) > LARGEST_FLOAT else "small"
         raise DataError(
             f"column {name!r} spans from {low} to {high}, which is too {extent} for ConfigSpace: rescale it, or leave "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, Literal
 
 import pandas as pd
@@ -39,13 +40,14 @@ class GaussianProcess:
 
     Parameters
     ----------
-    space : ConfigSpace.ConfigurationSpace or Encoder
+    space : ConfigSpace.ConfigurationSpace, Encoder or mapping
     kernel : Kernel, str or Stack
         A kernel, its name, "auto", or an expression such as "LIN * PER + SE": see
         :class:`~slayr_py.kernels.Composite`. A `slayr_py.stack` fits several kernels and averages their posteriors.
     priors : mapping of str to Prior, number, or a mapping of str to these, optional
         Replaces the default priors of the named hyperparameters; on standardised targets and unit-cube inputs. A number
-        fixes a hyperparameter. For a vector, ``{"lengthscale": {"lr": LogNormal(0, 1)}}`` replaces the prior of the
+        fixes a hyperparameter, but not one with a Beta or Dirichlet prior, such as ``rho``, ``split`` or ``share``;
+        give these a narrow prior. For a vector, ``{"lengthscale": {"lr": LogNormal(0, 1)}}`` replaces the prior of the
         entry of a parameter, or of all columns of a categorical parameter; if the kernel is an expression, in every
         leaf. The other entries keep their default, which must be of the same family. Labels of entries are names too:
         ``{"period": {"2:PER": LogNormal(-2, 0.1)}}``. Priors are data of the program, so that other priors need no
@@ -182,6 +184,12 @@ class GaussianProcess:
         """Priors by name."""
         return self.model.priors
 
+    def with_defaults(self, defaults: Callable[[Model], Priors]) -> GaussianProcess:
+        """Return the Gaussian process with other default priors, which ``defaults`` returns for each model."""
+        gp = copy(self)
+        gp.models = tuple(model.with_defaults(defaults(model)) for model in self.models)
+        return gp
+
     def with_errors(self, errors: FloatArray | None) -> GaussianProcess:
         """Return the Gaussian process for observations with known errors (n,), without a warp that is "auto"."""
         models = [model.with_errors(errors) for model in self.models]
@@ -216,7 +224,8 @@ class GaussianProcess:
         A stack fits every kernel and weights the posteriors by leave-one-out. It repeats the fit of a kernel once, with
         another seed and twice the draws, if the diagnostics fail or the leave-one-out densities are unreliable at more
         than 5% of the observations. If the second fit fails too, the kernel is left out; ``messages`` of the result
-        name it. With method "map" the weights come from the densities at the mode, in closed form.
+        name it. If leave-one-out is unreliable under all kernels whose diagnostics pass, they are all used, with
+        uncertain weights. With method "map" the weights come from the densities at the mode, in closed form.
 
         Parameters
         ----------
@@ -230,7 +239,8 @@ class GaussianProcess:
         start : WarmStart, optional
             `Posterior.warm_start` of a fit to nearly the same data. The chains start there with a short warm-up. If
             the diagnostics fail, a fit with a full warm-up follows. Method "map" climbs from there, and tries
-            random starts too once the number of observations has changed by a tenth. A stack does not accept a start.
+            random starts too once the number of observations has changed by a tenth. A stack and a sparse fit do not
+            accept a start.
         y_sd : float or (n,) array_like, optional
             Known standard deviations of the errors of y, in the user's units. The noise of an observation is the sum of
             the known error and an error with the standard deviation ``sigma_n``. The model then has no warp.
@@ -275,6 +285,10 @@ class GaussianProcess:
             data: dict[str, Any] = {"y_sd": y_sd, "maximize": maximize}
             fits = [(gp.model.kernel, gp.fit) for gp in self.parts]
             return fit_stack(fits, self.encoder.encode(configs), y, options, seed, progress, data)
+        if start is not None and not isinstance(start, WarmStart):
+            raise DataError(f"start is {start!r:.200}; give the warm_start() of a posterior")
+        if start is not None and self.inducing is not None:
+            raise DataError("start is not supported with inducing=; leave start= out")
         observed = observe(
             self.model, configs, y, METHODS[options.method].point_estimate, options.pointwise, maximize, y_sd
         )

@@ -23,6 +23,7 @@ from slayr_py.errors import DataError, StorageError
 from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut
 from slayr_py.inference.diagnostics.checks import Diagnostics
 from slayr_py.inference.part import FEWEST_DRAWS, Part
+from slayr_py.inference.prediction.distribution import common_pivot
 from slayr_py.inference.prediction.draws import Chains, counts, evenly, thinned
 from slayr_py.inference.prediction.mixture_predictor import MixturePredictor
 from slayr_py.inference.prediction.predictor import Predictor
@@ -176,7 +177,7 @@ class Weighted:
             *self.messages,
         ]
         methods = [part.record["arguments"]["method"] for part in self.parts]
-        elpd = [float(part.leave_one_out.elpd.sum()) for part in self.parts]
+        elpd = [_elpd(part) for part in self.parts]
         table = pd.DataFrame({"kernel": names_of(self.parts), "weight": self.weights, "elpd": elpd, "method": methods})
         return Summary("\n".join(lines), table)
 
@@ -231,8 +232,16 @@ def names_of(parts: Sequence[Part]) -> list[str]:
     return [f"{name} ({names[: k + 1].count(name)})" if names.count(name) > 1 else name for k, name in enumerate(names)]
 
 
+def _elpd(part: Part) -> float:
+    """Return the sum of the leave-one-out densities; NaN for a fit without them, which needs a weight of the user."""
+    try:
+        return float(part.leave_one_out.elpd.sum())
+    except DataError:
+        return float("nan")
+
+
 def _check_same_data(parts: Sequence[Part]) -> None:
-    """Raise `DataError` unless the parts are fits to the same observations."""
+    """Raise `DataError` unless the parts are fits to the same observations, whose transformations agree."""
     if not parts:
         raise DataError("the list of posteriors is empty; a stack needs at least one")
     first = parts[0]
@@ -255,6 +264,7 @@ def _check_same_data(parts: Sequence[Part]) -> None:
                 f"posterior {k} has other observations than posterior 0 ({len(part.train)} and {len(first.train)}), "
                 "another order or another direction; fit all parts to the same configurations and values"
             )
+    common_pivot((part.model.warp != "none", part.targets.pivot) for part in parts)
 
 
 def _check_weights(weights: ArrayLike, k: int) -> FloatArray:

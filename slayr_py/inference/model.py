@@ -100,8 +100,9 @@ class Model:
             (*self._target_hyperparameters(), *self.kernel.hyperparameters(self.encoder))
         )
         defaults = {h.name: h for h in declared}
+        self._given = dict(priors or {})
         chosen: dict[str, Prior] = {}
-        for name, given in (priors or {}).items():
+        for name, given in self._given.items():
             if name not in defaults:
                 raise DataError(
                     f"a prior is given for {name!r}, which is not a hyperparameter; known: {', '.join(defaults)}"
@@ -130,6 +131,19 @@ class Model:
         if not informed.keys() - self._chosen.keys():
             return self
         return self._updated(informed | self._chosen, self.given_warp)
+
+    def with_defaults(self, defaults: Priors) -> Self:
+        """Return the model with other default priors by hyperparameter; those that the user gave take precedence.
+
+        The user's priors of some entries of a vector leave the other entries the new default.
+        """
+        by_name = {h.name: h for h in self.hyperparameters}
+        priors = dict(defaults) | self._chosen
+        for name, default in defaults.items():
+            given = self._given.get(name)
+            if isinstance(default, Prior) and isinstance(given, Mapping):
+                priors[name] = vector_prior(replace(by_name[name], prior=default), given, self.encoder)
+        return self._updated(priors, self.given_warp) if defaults else self
 
     def with_errors(self, errors: FloatArray | None) -> Self:
         """Return the model for observations whose errors have known standard deviations (n,), or None.

@@ -82,7 +82,7 @@ class Posterior:
     parts : tuple of Part
         The fits themselves.
     messages : tuple of str
-        Kernels of a stack that were left out or fitted again, with reasons.
+        Kernels of a stack that were left out or fitted again, or have uncertain weights, with reasons.
     seed : int
         Seed of a single fit, or of the resampling of a stack.
     n_draws : int
@@ -260,8 +260,9 @@ class Posterior:
         Returns
         -------
         Components
-            Mean and standard deviation of every summand, in the user's units, and a figure. A kernel that is not a
-            sum has a single summand.
+            Mean and standard deviation of every summand, in the user's units, and a figure. An expression is multiplied
+            out first, so that "(LIN + SE) * PER" has two summands. The kernels "additive" and "pretrained" have one for
+            each part, and all other kernels a single one.
 
         Raises
         ------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -62,39 +63,75 @@ def fit_stack(
         The seed of a kernel's fit does not depend on the other kernels.
     """
     options = options.updated(pointwise=True)
-    posteriors: list[Posterior] = []
-    messages: list[str] = []
+    tried: list[_Tried] = []
     for kernel, fit in fits:
         name = kernel.short_name
         report = None if progress is None else _named(name, progress)
         fit_part = partial(fit, train, y, progress=report, **data)
-        posterior, message = _fit_or_leave_out(fit_part, part_stream(np.random.SeedSequence(seed), kernel), options)
-        if posterior is not None:
-            posteriors.append(posterior)
-        if message:
-            messages.append(f"{name}: {message}")
+        tried.append(_try(name, fit_part, part_stream(np.random.SeedSequence(seed), kernel), options))
+    usable = [attempts for attempts in tried if attempts.posterior is not None]
+    # On few observations leave-one-out may be unreliable under every kernel: equally uncertain weights are better than
+    # no posterior.
+    used = [attempts for attempts in usable if not attempts.is_doubtful] or usable
+    messages = [text for attempts in tried if (text := attempts.message(attempts in used))]
+    posteriors = [attempts.posterior for attempts in used if attempts.posterior is not None]
     if not posteriors:
-        raise InferenceError(f"none of the {len(fits)} kernels can be used. {'. '.join(messages)}")
+        raise InferenceError(
+            f"none of the {len(fits)} kernels can be used. {'. '.join(messages)}. Use a single kernel instead of the "
+            "stack, or method='nuts' with more warmup and draws"
+        )
     return Posterior.stack(posteriors, seed=seed, messages=messages)
 
 
-def _fit_or_leave_out(
-    fit: Callable[..., Posterior], stream: np.random.SeedSequence, options: FitOptions
-) -> tuple[Posterior | None, str | None]:
-    """Fit, and fit again if there is an objection; return the posterior (None if it is left out) and a message."""
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """Attempts to fit a kernel of a stack.
+
+    Attributes
+    ----------
+    name : str
+    posterior : Posterior or None
+        The last fit whose diagnostics pass.
+    objections : tuple of str
+        Objections to the fits, in order.
+    is_doubtful : bool
+        Whether its leave-one-out densities, and therefore its weight, are unreliable.
+    """
+
+    name: str
+    posterior: Posterior | None
+    objections: tuple[str, ...]
+    is_doubtful: bool = False
+
+    def message(self, is_used: bool) -> str | None:
+        """Return a sentence for the messages of the stack; None if the first fit is used."""
+        if not self.objections:
+            return None
+        if is_used and not self.is_doubtful:
+            return f"{self.name}: fitted again: {self.objections[0]}"
+        action = "uncertain weight" if is_used else "left out"
+        return f"{self.name}: {action}: {self.objections[0]}; with {_MORE} times the draws: {self.objections[1]}"
+
+
+def _try(name: str, fit: Callable[..., Posterior], stream: np.random.SeedSequence, options: FitOptions) -> _Tried:
+    """Fit a kernel, and fit it again if there is an objection."""
     why: list[str] = []
+    doubtful: Posterior | None = None
     for attempt in (stream, *stream.spawn(1)):
         try:
             posterior = fit(seed=as_stan_seed(attempt), options=options)
             loo = posterior.parts[0].leave_one_out
-            objection = failure(posterior.check(), loo) or unreliability(loo)
+            objection = failure(posterior.check(), loo)
+            if objection is None:
+                objection = unreliability(loo)
+                doubtful = posterior
         except InferenceError as error:
             objection = str(error)
         if objection is None:
-            return posterior, f"fitted again: {why[0]}" if why else None
+            return _Tried(name, posterior, tuple(why))
         why.append(objection)
         options = options.updated(draws=_MORE * options.draws, warmup=_MORE * options.warmup)
-    return None, f"left out: {why[0]}; with {_MORE} times the draws: {why[1]}"
+    return _Tried(name, doubtful, tuple(why), is_doubtful=True)
 
 
 def _named(name: str, progress: Callable[[str], None]) -> Callable[[str], None]:

@@ -7,7 +7,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
 from numpy.typing import ArrayLike
 
 from slayr_py.arguments import check_flag, check_integer
@@ -33,7 +32,7 @@ from slayr_py.search.result import MOST_EXACT, SearchResult
 from slayr_py.search.strategies import STRATEGIES
 from slayr_py.search.task import Task
 from slayr_py.search.workers import Workers, n_processes
-from slayr_py.space import Encoded, Encoder, FloatArray
+from slayr_py.space import Encoded, FloatArray, Space, as_encoder
 
 FEWEST = 10
 """Observations that a search needs."""
@@ -54,7 +53,7 @@ class KernelSearch:
 
     Parameters
     ----------
-    space : ConfigurationSpace or Encoder
+    space : ConfigurationSpace, Encoder or mapping
     base : sequence of str
         Base kernels, any of ``SE RQ PER LIN MAT12 MAT32 MAT52 C``. Each is used on all parameters and, with ``single``,
         on every single one. ``PER`` and ``LIN`` leave categorical parameters out.
@@ -108,7 +107,7 @@ class KernelSearch:
 
     def __init__(
         self,
-        space: ConfigurationSpace | Encoder,
+        space: Space,
         base: Sequence[str] = ("SE", "RQ", "PER", "LIN"),
         strategy: str = "greedy",
         score: Score = "laplace",
@@ -124,7 +123,7 @@ class KernelSearch:
         priors: Mapping[str, Prior] | None = None,
         **options: Any,
     ) -> None:
-        self.encoder = space if isinstance(space, Encoder) else Encoder(space)
+        self.encoder = as_encoder(space)
         if isinstance(base, str) or not len(base):
             raise DataError(f"base must be a list of base kernels such as ['SE', 'LIN'], got {base!r}")
         _check_known("strategy", strategy, STRATEGIES)
@@ -178,7 +177,7 @@ class KernelSearch:
         """Return this search with other settings."""
         return KernelSearch(self.encoder, **(self._arguments() | changes))
 
-    def on(self, space: ConfigurationSpace | Encoder) -> KernelSearch:
+    def on(self, space: Space) -> KernelSearch:
         """Return this search on another space."""
         return KernelSearch(space, **self._arguments())
 
@@ -218,7 +217,8 @@ class KernelSearch:
         Raises
         ------
         DataError
-            With fewer than 10 observations, a target that is not finite, or an illegal expression.
+            With fewer than 10 observations, a target that is not finite, or an expression in ``first`` that is illegal
+            or has an unknown column.
         SpaceError
             If a configuration does not belong to the space.
         InferenceError
@@ -226,6 +226,10 @@ class KernelSearch:
         """
         train = self.encoder.encode(configs)
         targets = check_targets(y, len(train))
+        if isinstance(first, str):
+            raise DataError(f"first is {first!r}, which is not a list of expressions; use [{first!r}]")
+        for text in first:  # raises for an unknown column
+            from_name(Composite(text, self.given, MOST_LEAVES), self.encoder)
         earlier = () if start is None else start.top(self.beam)
         known = dict.fromkeys([*earlier, *(spell(canonical(parse(text, self.given))) for text in first)])
         return self.resume(train, targets, {}, tuple(known), progress)

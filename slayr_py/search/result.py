@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from scipy.special import softmax
 
 from slayr_py.arguments import check_integer
 from slayr_py.display import Summary
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import (
     METHODS,
     NOISE_FLOOR,
@@ -37,6 +37,8 @@ from slayr_py.space import Encoded, Encoder, FloatArray, encoder_to_json, jsonab
 
 MOST_EXACT = 1000
 """Observations above which fits of a search are sparse."""
+
+_FIT_OPTIONS = tuple(option.name for option in fields(FitOptions))
 
 FORMAT = 1
 """Format of saved results; it increases with every change of their meaning."""
@@ -211,20 +213,25 @@ class SearchResult:
         Raises
         ------
         DataError
-            With more than 1000 observations, unless the method is "map": each fit would take hours.
+            With more than 1000 observations, unless the method is "map": each fit would take hours. For an unknown
+            option; the seed is that of the search.
         InferenceError
             If no fit can be used.
         """
         top = check_integer("top", top)
-        options: FitKeywords = {} if fit is None else fit
-        if len(self.y) > MOST_EXACT and not METHODS[FitOptions.given(None, options).method].point_estimate:
+        for name in fit or ():
+            if name not in _FIT_OPTIONS:
+                seed = "; the seed is that of the search: KernelSearch(..., seed=4)" if name == "seed" else ""
+                raise DataError(f"fit has {name!r}, which is not an option{seed or did_you_mean(name, _FIT_OPTIONS)}")
+        options = FitOptions.given(None, fit or {})
+        if len(self.y) > MOST_EXACT and not METHODS[options.method].point_estimate:
             raise DataError(
                 f"{len(self.y)} observations are more than the {MOST_EXACT} for which a stack is sampled; use "
                 "fit={'method': 'map'}, or GaussianProcess(space, result.best, inducing=100)"
             )
         kernels = [self.kernel(text) for text in self.top(top)] or [self.best]
         gp = GaussianProcess(self.search.encoder, Stack(kernels).with_plain())
-        return gp.fit(self.train, self.y, seed=self.search.seed, progress=progress, **options)
+        return gp.fit(self.train, self.y, seed=self.search.seed, progress=progress, options=options)
 
     def components(self, configs: Any = None) -> Components:
         """Return the summands of the best expression at its mode, by default at the observed configurations.

@@ -17,7 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from slayr_py.errors import DataError
 from slayr_py.inference import BLOCK, Diagnostics, FitOptions, GaussianProcess, Method, Posterior, Priors, Warp
 from slayr_py.kernels import Kernel, Stack
-from slayr_py.sklearn.features import Features, categorical_positions, time_scales, with_times
+from slayr_py.sklearn.default_priors import default_priors
+from slayr_py.sklearn.features import Features, categorical_positions
+from slayr_py.sklearn.times import Times
 from slayr_py.space import Encoded, FloatArray
 
 _LARGEST_SEED = np.iinfo(np.int32).max
@@ -37,7 +39,9 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         As in :class:`slayr_py.GaussianProcess`: a kernel, its name, an expression such as "LIN[bmi] + SE", or a
         `slayr_py.stack`. Columns have the names of the DataFrame, or "x0", "x1", and so on.
     priors : mapping of str to Prior, optional
-        As in :class:`slayr_py.GaussianProcess`; on standardised targets and columns scaled to [0, 1].
+        As in :class:`slayr_py.GaussianProcess`; on standardised targets and columns scaled to [0, 1]. Defaults of a
+        Matérn kernel are wider here: LogNormal(sqrt(2) + log(D)/2, sqrt(3)) for the ``lengthscale`` of D encoded
+        columns, and LogNormal(1, 1) for ``sigma_f``.
     warp : {"none", "log", "best", "auto"}
         As in :class:`slayr_py.GaussianProcess`.
     inducing : int, optional
@@ -106,7 +110,8 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         ----------
         X : DataFrame or array_like, (n, p)
             Numbers and, where ``categorical_features`` says so, categories. No cell may be empty. Columns of dates of a
-            DataFrame (datetime64, or texts such as 2024-03-01 12:30) become the time since the first date.
+            DataFrame (datetime64, or texts such as 2024-03-01 12:30) become the time since the first date. Durations
+            (timedelta64) and arrays of dates become seconds.
         y : (n,) array_like
             Finite numbers.
 
@@ -115,8 +120,8 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         UserWarning
             For columns of dates: their unit and origin.
         ConvergenceWarning
-            If NUTS has replaced an inaccurate approximation, or if the diagnostics of the fit fail; the message has
-            advice.
+            If NUTS has replaced an inaccurate approximation, kernels of a stack are left out or have uncertain weights,
+            or the diagnostics of the fit fail; the message has advice.
 
         Raises
         ------
@@ -133,12 +138,14 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
             names = [f"x{j}" for j in range(self.n_features_in_)]
         self._features = Features(table, names, self._categorical(table))
         process = GaussianProcess(self._features.encoder, self.kernel, self.priors, self.warp, inducing=self.inducing)
+        process = process.with_defaults(default_priors)
         parameters = self.get_params(deep=False)
         chosen = {name: value for name, value in parameters.items() if name in _FIT_OPTIONS}
         options = FitOptions(**chosen, pointwise=False)
         seed = int(check_random_state(self.random_state).randint(_LARGEST_SEED))
         self.posterior_ = process.fit(self._features.encode(table), targets, seed=seed, options=options)
         self._warn_of_refusal()
+        self._warn_of_left_out(len(process.models))
         self.diagnostics_ = self.posterior_.check()
         if not self.diagnostics_.ok:
             failed = "; ".join(self.diagnostics_.messages)
@@ -159,6 +166,18 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
             ConvergenceWarning,
             stacklevel=3,
         )
+
+    def _warn_of_left_out(self, n_kernels: int) -> None:
+        """Warn if not all kernels of a stack are used, or if leave-one-out gives them uncertain weights."""
+        for sign, what in (("left out", "of the stack are left out"), ("uncertain weight", "have uncertain weights")):
+            texts = [text for text in self.posterior_.messages if f": {sign}: " in text]
+            if texts:
+                warnings.warn(
+                    f"{len(texts)} of {n_kernels} kernels {what} ({'. '.join(texts)}): method='nuts', more rows or a "
+                    "single kernel are more reliable",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Predict the latent function, without the noise of an observation.
@@ -229,17 +248,17 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
             For illegal rows or a category that the training data lack.
         """
         check_is_fitted(self)
-        X = with_times(X, self._time_scales)
+        X = self._times.numbers(X)
         if self._features.categorical:
             return self._features.encode(_two_dimensional(validate_data(self, X, reset=False, skip_check_array=True)))
         return self._features.encode(validate_data(self, X, reset=False, dtype=np.float64))
 
     def _read_dates(self, X: Any) -> Any:
-        """Return a table with times instead of dates; warn which unit and origin they have."""
-        self._time_scales = time_scales(self.categorical_features, X)
-        for name, scale in self._time_scales.items():
+        """Return a table with numbers instead of dates and durations; warn which unit and origin dates have."""
+        self._times = Times(self.categorical_features, X)
+        for name, scale in self._times.scales.items():
             warnings.warn(f"the dates of column {name!r} are read as {scale}", UserWarning, stacklevel=3)
-        return with_times(X, self._time_scales)
+        return self._times.numbers(X)
 
     def _training_data(self, X: Any, y: ArrayLike) -> tuple[Any, FloatArray]:
         """Check X and y and set the attributes about the columns; X keeps its columns of categories."""

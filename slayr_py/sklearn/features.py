@@ -6,7 +6,7 @@ without bounds, so that points outside the range of the training data are extrap
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.space import Encoded, Encoder, FloatArray, TimeScale
+from slayr_py.space import Encoded, Encoder, FloatArray
 
 
 @dataclass(frozen=True)
@@ -157,30 +157,6 @@ class Features:
         if isinstance(table, pd.DataFrame):
             return np.asarray(check_array(table.iloc[:, list(self.real)], dtype=np.float64))
         return np.asarray(check_array(np.asarray(table)[:, list(self.real)], dtype=np.float64))
-
-
-def time_scales(chosen: Any, table: Any) -> dict[Any, TimeScale]:
-    """Return the scales of the columns of dates of a DataFrame that are not chosen as categories."""
-    if not isinstance(table, pd.DataFrame) or table.columns.has_duplicates:
-        return {}
-    by_dtype = isinstance(chosen, str) and chosen == "from_dtype"
-    categories = [] if by_dtype else categorical_positions(chosen, table, [str(name) for name in table.columns])
-    scales = {}
-    for j, name in enumerate(table.columns):
-        if j not in categories and (scale := TimeScale.of(str(name), table[name])) is not None:
-            scales[name] = scale
-    return scales
-
-
-def with_times(table: Any, scales: Mapping[Any, TimeScale]) -> Any:
-    """Return a table with times instead of dates in these columns."""
-    if not scales or not isinstance(table, pd.DataFrame):
-        return table
-    changed = table.copy()
-    for name, scale in scales.items():
-        if name in table:
-            changed[name] = scale.numbers(str(name), table[name])
-    return changed
 
 
 def categorical_positions(chosen: Any, table: Any, names: Sequence[str] | None) -> list[int]:

@@ -1,11 +1,12 @@
 """Search spaces as arrays: ConfigSpace in; unit values, graphs and their spectra out."""
 
 from slayr_py.space.dates import TimeScale, has_dates, is_date
-from slayr_py.space.dimension import Dimension, FloatArray
+from slayr_py.space.dictionaries import parameter_of
+from slayr_py.space.dimension import SMALLEST_SPAN, Dimension, FloatArray
 from slayr_py.space.encoded import Encoded
 from slayr_py.space.encoder import Encoder
 from slayr_py.space.fixed import Fixed
-from slayr_py.space.given import Space, as_encoder, parameter_of
+from slayr_py.space.given import Space, as_encoder
 from slayr_py.space.graphs import adjacency
 from slayr_py.space.layout import Layout
 from slayr_py.space.reading import rows_of

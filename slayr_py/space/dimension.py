@@ -21,6 +21,9 @@ from slayr_py.space.dates import is_date
 FloatArray = NDArray[np.float64]
 
 _DECIMALS = 13  # decimals to which ConfigSpace rounds a float
+SMALLEST_SPAN = 1e-7
+"""Smallest range of a float on a linear scale: ConfigSpace rounds its values to a millionth of that."""
+_COARSEST_LOG = 0.01  # largest resolution on a logarithmic scale, which is that near the lower bound only
 _VERTICES = 256  # most levels of an integer on a graph, since the cost of the spectrum grows with their cube
 
 
@@ -64,7 +67,8 @@ class Dimension:
         Raises
         ------
         SpaceError
-            If the hyperparameter has no bounds or an unknown kind, or is an integer with too many values for a graph.
+            If the hyperparameter has no bounds or an unknown kind, is an integer with too many values for a graph, or
+            is a float of so small a range that ConfigSpace's rounding matters.
         """
         name = hyperparameter.name
         if isinstance(hyperparameter, CategoricalHyperparameter):
@@ -91,7 +95,13 @@ class Dimension:
             kind: Literal["float", "integer"] = (
                 "float" if isinstance(hyperparameter, FloatHyperparameter) else "integer"
             )
-            return cls(name, kind, lower, upper, log=bool(hyperparameter.log))
+            dimension = cls(name, kind, lower, upper, log=bool(hyperparameter.log))
+            if dimension.is_too_coarse:
+                raise SpaceError(
+                    f"parameter {name!r} spans from {lower} to {upper}, which is too small for ConfigSpace, as it "
+                    f"rounds floats to {_DECIMALS} decimals: rescale it"
+                )
+            return dimension
         raise SpaceError(
             f"parameter {name!r} is a {type(hyperparameter).__name__}, which kernels do not support; "
             "use Float, Integer, Categorical (ordered or not) or Constant"
@@ -137,6 +147,13 @@ class Dimension:
         if self.log:
             return float(np.log1p(step / self.lower) / np.log(self.upper / self.lower))
         return step / (self.upper - self.lower)
+
+    @property
+    def is_too_coarse(self) -> bool:
+        """Whether the rounding of a float is a notable share of its range."""
+        if self.kind != "float":
+            return False
+        return self.resolution > _COARSEST_LOG if self.log else self.upper - self.lower < SMALLEST_SPAN
 
     def unit_values(self, numbers: FloatArray) -> FloatArray:
         """Return the unit values of level indices or real values, in the same shape."""

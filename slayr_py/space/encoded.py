@@ -15,7 +15,7 @@ from slayr_py.space.layout import Layout
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """n configurations as arrays.
+    """n configurations as arrays, which are read-only: a fit keeps them, and its predictions depend on them.
 
     Attributes
     ----------
@@ -33,6 +33,11 @@ class Encoded:
     active: NDArray[np.bool_]
     encoder: Layout
     raw: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("unit_values", "active", "raw"):
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _read_only(array.view()))  # the array of the caller stays writable
 
     def __len__(self) -> int:
         return len(self.unit_values)
@@ -58,18 +63,18 @@ class Encoded:
             else:
                 width = max(len(dimension.levels) - 1, 1)
                 parts.append(np.where(on, column / width, 0.5)[:, None])
-        return np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
+        return _read_only(np.ascontiguousarray(np.hstack(parts), dtype=np.float64))
 
     @cached_property
     def real(self) -> FloatArray:
         """Unit values of real parameters, (n, D_c), in the order of ``encoder.real_names``; 1/2 where inactive."""
         values = self.unit_values[:, self._positions(real=True)]
-        return np.ascontiguousarray(np.where(self.real_active, values, 0.5))
+        return _read_only(np.ascontiguousarray(np.where(self.real_active, values, 0.5)))
 
     @cached_property
     def real_active(self) -> NDArray[np.bool_]:
         """Whether real parameters are active, (n, D_c), in the order of ``encoder.real_names``."""
-        return np.ascontiguousarray(self.active[:, self._positions(real=True)])
+        return _read_only(np.ascontiguousarray(self.active[:, self._positions(real=True)]))
 
     @cached_property
     def vertices(self) -> NDArray[np.int64]:
@@ -80,7 +85,7 @@ class Encoded:
         positions = self._positions(real=False)
         inactive = np.array([len(self.encoder.dimensions[j].levels) for j in positions], dtype=np.int64)
         levels = self.unit_values[:, positions].astype(np.int64)
-        return np.ascontiguousarray(np.where(self.active[:, positions], levels, inactive))
+        return _read_only(np.ascontiguousarray(np.where(self.active[:, positions], levels, inactive)))
 
     def concatenate(self, other: Encoded) -> Encoded:
         """Return these configurations followed by ``other``."""
@@ -91,3 +96,8 @@ class Encoded:
 
     def _positions(self, real: bool) -> list[int]:
         return [j for j, dimension in enumerate(self.encoder.dimensions) if dimension.is_real is real]
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from slayr_py.errors import SpaceError
+from slayr_py.space.dictionaries import as_space
 from slayr_py.space.dimension import FloatArray
 from slayr_py.space.encoded import Encoded
 from slayr_py.space.fixed import Fixed
@@ -48,9 +49,10 @@ class Encoder(Layout):
 
     Parameters
     ----------
-    space : ConfigSpace.ConfigurationSpace
+    space : ConfigSpace.ConfigurationSpace or mapping of str to parameter
         Any space: floats, integers, ordinals, categoricals, constants, conditions, forbidden clauses. Constants
-        carry no information and get no dimension.
+        carry no information and get no dimension. In a mapping, two floats or two
+        integers are bounds, a list has levels, and another value is a constant or a parameter of ConfigSpace.
     graphs : mapping of str to networkx.Graph, list of edges, "path" or "complete", optional
         Graphs whose vertices are the levels of a parameter; by default a path for an ordinal and a complete graph
         for a categorical. An edge has two levels and optionally a weight, as in
@@ -76,14 +78,14 @@ class Encoder(Layout):
 
     def __init__(
         self,
-        space: ConfigurationSpace,
+        space: ConfigurationSpace | Mapping[str, Any],
         graphs: Mapping[str, GraphLike] | None = None,
         within: Within | None = None,
     ) -> None:
-        super().__init__(space, graphs)
-        self._vectors = Vectors(space, self.dimensions)
+        super().__init__(as_space(space), graphs)
+        self._vectors = Vectors(self.space, self.dimensions)
         constraints = () if within is None else read_within(within)
-        self.region = Region(space, self.dimensions, constraints) if constraints else None
+        self.region = Region(self.space, self.dimensions, constraints) if constraints else None
         if self.region is not None:
             self._check_region(self.region)
 

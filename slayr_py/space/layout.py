@@ -33,7 +33,9 @@ class Layout:
 
     def __init__(self, space: ConfigurationSpace, graphs: Mapping[str, GraphLike] | None = None) -> None:
         if not isinstance(space, ConfigurationSpace):
-            raise SpaceError(f"the space is a {type(space).__name__}; give a ConfigSpace.ConfigurationSpace")
+            raise SpaceError(
+                f"the space is a {type(space).__name__}; give a ConfigSpace.ConfigurationSpace or a dictionary"
+            )
         requested = {} if graphs is None else graphs
         check_names(space, requested)
         self.space = space

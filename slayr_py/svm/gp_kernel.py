@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
 from typing_extensions import override
 
 from slayr_py.arguments import check_integer
 from slayr_py.kernels import Hyperparameters, Kernel, from_name
-from slayr_py.space import Encoded, Encoder, FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray, Space, as_encoder
 from slayr_py.svm.kernel_function import KernelFunction
 
 
@@ -42,7 +41,7 @@ class GPKernel(KernelFunction):
 
     Parameters
     ----------
-    space : ConfigSpace.ConfigurationSpace or Encoder
+    space : ConfigSpace.ConfigurationSpace, Encoder or mapping
     kernel : Kernel or str
         A kernel, its name, or "auto".
     theta : mapping of str to array_like
@@ -57,7 +56,7 @@ class GPKernel(KernelFunction):
     [[1.0, 1.0], [1.0, 1.0]]
     """
 
-    space: ConfigurationSpace | Encoder
+    space: Space
     kernel: Kernel | str
     theta: Hyperparameters
 
@@ -84,8 +83,7 @@ class GPKernel(KernelFunction):
     @override
     def read(self, X: Any) -> Encoded:
         """Encode configurations, mappings, a DataFrame, an (n, D) array or ``Encoded``."""
-        encoder = self.space if isinstance(self.space, Encoder) else Encoder(self.space)
-        return encoder.encode(X)
+        return as_encoder(self.space).encode(X)
 
     @override
     def between(self, a: Encoded, b: Encoded) -> FloatArray:

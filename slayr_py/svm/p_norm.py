@@ -97,7 +97,15 @@ class PNormSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         self._features = _features(kernel.series(X.shape[1]), X)
         phi = self._phi(X)
-        self.dual_coef_, self.intercept_ = _solve(phi, np.asarray(y, dtype=np.float64), self.q, self.C, self.epsilon)
+        values = np.asarray(y, dtype=np.float64)
+        # The tolerances of the solver are for values of order one. Values c y with the parameters c^(p - 1) C and
+        # c epsilon have the weights c w and c^(p - 1) alpha.
+        centre = float(values.mean())
+        scale = float(values.std()) or 1.0
+        by_cost = scale ** (1 / (2 * self.q - 1))  # scale^(p - 1)
+        alpha, b = _solve(phi, (values - centre) / scale, self.q, self.C / by_cost, self.epsilon / scale)
+        self.dual_coef_ = by_cost * alpha
+        self.intercept_ = centre + scale * b
         self.coef_ = (phi.T @ self.dual_coef_) ** (2 * self.q - 1)
         return self
 

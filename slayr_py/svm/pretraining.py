@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import Configuration
 from numpy.typing import ArrayLike, NDArray
 
 from slayr_py.arguments import check_flag, check_integer, check_number
@@ -36,7 +36,7 @@ from slayr_py.kernels import (
     radius_of,
     ranges_of,
 )
-from slayr_py.space import Encoded, Encoder, FloatArray
+from slayr_py.space import Encoded, Encoder, FloatArray, Space, as_encoder
 from slayr_py.svm.best_prediction import least
 from slayr_py.svm.leave_one_out import Fit
 from slayr_py.svm.related_data import RelatedTargets, clip_to_space
@@ -240,7 +240,7 @@ class Pretraining:
 
 
 def pretrain(
-    space: ConfigurationSpace | Encoder,
+    space: Space,
     configs: Encoded | pd.DataFrame | Iterable[Mapping[str, object]] | NDArray[Any],
     y: ArrayLike,
     family: str = "se",
@@ -260,7 +260,7 @@ def pretrain(
 
     Parameters
     ----------
-    space : ConfigSpace.ConfigurationSpace or Encoder
+    space : ConfigSpace.ConfigurationSpace, Encoder or mapping
         Space of the new problem.
     configs : N configurations
         Configurations of the related problem, as :meth:`slayr_py.space.Encoder.encode` takes them.
@@ -299,10 +299,10 @@ def pretrain(
     Examples
     --------
     >>> x = np.linspace(0, 1, 9)
-    >>> pretrain(ConfigurationSpace({"x": (0.0, 1.0)}), x[:, None], np.sin(6 * x), C=1.0, lengthscale=0.25)
+    >>> pretrain({"x": (0.0, 1.0)}, x[:, None], np.sin(6 * x), C=1.0, lengthscale=0.25)
     Pretraining(family='se', machine='svr', C=1, lengthscale=0.25, loo_mse=0.127, n_support=8)
     """
-    encoder = space if isinstance(space, Encoder) else Encoder(space)
+    encoder = as_encoder(space)
     seed = check_integer("seed", seed, minimum=0)
     messages: list[str] = []
     train = encoder.encode(clip_to_space(configs, encoder, messages) if clip else configs)

@@ -159,6 +159,11 @@ def test_fit_drops_rows_with_an_empty_target_on_demand(slayr, folder):
         ("x,y\n0,2\n1,\n5,\n7,nan\n", ("--target", "y"), r"the y of 3 rows \(2, 3, 4\) of t.csv is empty or NaN"),
         ("x,y\n1,\n3,\n", ("--target", "y", "--drop-empty"), "t.csv has no value of y: all its cells are empty"),
         ("x,y\n1,\n3,four\n", ("--target", "y", "--drop-empty"), "row 2 of t.csv has the y 'four', which is not"),
+        (
+            "x,z,y\n.1,1.5,1\n.2,.5,\n.3,,3\n.5,2.5,2\n",
+            ("--target", "y", "--drop-empty"),
+            "row 3 of t.csv: parameter 'z' has no value: fill in empty cells",
+        ),
         ("x,y\n1,2\n1,3\n", ("--target", "y"), "'x' does not vary.*--ignore x"),
         ("x,y\n1,2\n2,3\n", ("--target", "y"), "no parameter: left out: column 'x' .* include it with --parameter x"),
         ("x,y\n2,2\n1,3\n", ("--target", "y", "--space", "s.json", "--ignore", "x"), "--space names the parameters"),

@@ -64,6 +64,12 @@ def test_maximize_is_passed_through_by_cross_validation():
     assert np.allclose(here["log_predictive_density"], there["log_predictive_density"])
 
 
+@pytest.mark.parametrize("method", ["nuts", "laplace", "map"])
+def test_a_start_is_a_warm_start(method):
+    with pytest.raises(sl.DataError, match=r"start is 'nonsense'; give the warm_start\(\) of a posterior"):
+        sl.GaussianProcess({"x": (0.0, 1.0)}).fit([{"x": 0.1}, {"x": 0.5}], [1.0, 2.0], start="nonsense", method=method)
+
+
 def test_maximize_is_true_or_false():
     with pytest.raises(sl.DataError, match="maximize must be True or False, got 'yes'"):
         quick_fit([1.0, 2.0], maximize="yes")

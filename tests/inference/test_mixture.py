@@ -85,6 +85,21 @@ def test_parts_with_and_without_a_warp_are_compared_in_the_units_of_the_user(pla
     np.testing.assert_allclose(prediction.draw_sd[200:], warped.predict(new).draw_sd[bent], rtol=1e-12)
 
 
+def test_fits_without_leave_one_out_densities_are_shown(plane_data, new):
+    encoder, configs, y = plane_data
+    few = sl.GaussianProcess(encoder).fit(configs, y, method="laplace", draws=20, pointwise=False)
+    sparse = sl.GaussianProcess(encoder, "SE", inducing=5).fit(configs, y, draws=5)
+    stack = sl.Posterior.stack([few, sparse], [0.5, 0.5])
+    assert repr(stack).count(" -  laplace") == 2 and np.all(np.isfinite(stack.predict(new).mean))
+
+
+def test_one_stack_has_one_kind_of_warp(plane_data):
+    encoder, configs, y = plane_data
+    log, best = (sl.GaussianProcess(encoder, warp=warp).fit(configs, y, method="map") for warp in ("log", "best"))
+    with pytest.raises(DataError, match="a stack cannot have fits with warp='log' and warp='best' together"):
+        sl.Posterior.stack([log, best], [1.0, 0.0])
+
+
 def test_a_mixture_of_modes_repeats_them(plane_data, new):
     encoder, configs, y = plane_data
     modes = [sl.GaussianProcess(encoder, k).fit(configs, y, method="map") for k in ("matern", "SE * LIN")]

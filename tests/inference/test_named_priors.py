@@ -28,6 +28,17 @@ def test_entries_that_are_not_named_keep_their_default():
     assert sl.GaussianProcess(mixed_space(), Matern(), {"lengthscale": {}}).priors["lengthscale"].mu == DEFAULT
 
 
+def test_other_defaults_are_those_of_entries_without_a_prior_of_the_user():
+    wide = sl.LogNormal(1.0, 2.0)
+    model = Model(mixed_space(), Matern(), {"lengthscale": {"lr": sl.LogNormal(0.5, 3.0)}, "mu": 0.0})
+    found = model.with_defaults({"lengthscale": wide, "sigma_f": wide, "mu": sl.Normal(0, 2)}).priors
+    assert found["sigma_f"] == wide and found["mu"] == sl.Normal(0.0, 0.0) and found["sigma_n"] == sl.HalfNormal(1.0)
+    assert found["lengthscale"].mu == tuple(0.5 if name == "lr" else 1.0 for name in COLUMNS)
+    assert found["lengthscale"].sigma == tuple(3.0 if name == "lr" else 2.0 for name in COLUMNS)
+    sparse = sl.GaussianProcess({"x": (0.0, 1.0)}, inducing=5)
+    assert sparse.with_defaults(lambda model: {"sigma_f": wide}).inducing == 5
+
+
 def test_a_categorical_stands_for_its_columns_and_a_column_takes_precedence():
     prior = sl.LogNormal(0.5, 2.0)
     assert [name for name, numbers in lengthscales(act=prior).items() if numbers == (0.5, 2.0)] == [

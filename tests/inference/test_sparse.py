@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal
 import slayr_py as sl
 from slayr_py.acquisition import suggest
 from slayr_py.errors import DataError
+from slayr_py.inference import WarmStart
 from slayr_py.inference.model import Model
 from slayr_py.inference.modes.marginal import ExactMarginal
 from slayr_py.inference.modes.sparse_bound import JITTER, SparseMarginal, inducing_rows
@@ -183,6 +184,13 @@ def test_other_models_are_refused():
         sl.GaussianProcess(SQUARE, Hierarchical(), inducing=10)
     with pytest.raises(DataError, match="inducing must be"):
         sl.GaussianProcess(SQUARE, "SE", inducing=0)
+
+
+def test_a_start_is_refused():
+    X = np.random.default_rng(0).uniform(size=(12, 2))
+    start = WarmStart.of_mode({"z_mu": np.zeros((1, 1))}, 1)
+    with pytest.raises(DataError, match="start is not supported with inducing=; leave start= out"):
+        sl.GaussianProcess(SQUARE, "SE", inducing=5).fit(X, X.sum(axis=1), start=start)
 
 
 def test_it_can_be_a_part_of_a_stack(fitted):

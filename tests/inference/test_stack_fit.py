@@ -74,8 +74,28 @@ def test_a_kernel_that_fails_is_left_out_and_named(plane_data, modes, monkeypatc
     stack = sl.GaussianProcess(encoder, sl.stack(["SE", "matern"])).fit(configs, y)
     assert stack.weights.index.tolist() == ["Matérn kernel (p = 2)"]
     assert stack.messages == ("SE: left out: no way; with 2 times the draws: no way",)
-    with pytest.raises(InferenceError, match=r"none of the 1 kernels can be used. SE: left out: no way"):
+    with pytest.raises(InferenceError, match=r"none of the 1 kernels .* SE: left out: no way.* Use a single kernel"):
         sl.GaussianProcess(encoder, sl.stack(["SE"])).fit(configs, y)
+
+
+@pytest.mark.stan
+def test_kernels_are_used_if_leave_one_out_is_unreliable_under_all(plane_data, modes, monkeypatch):
+    """A kernel whose diagnostics fail is left out all the same, and so is a doubtful one beside a reliable one."""
+    encoder, configs, y = plane_data
+    gp = sl.GaussianProcess(encoder, sl.stack(["SE", "matern"]))
+    monkeypatch.setattr(stack_fit, "unreliability", lambda _: "Pareto k")
+    stack = gp.fit(configs, y)
+    text = "uncertain weight: Pareto k; with 2 times the draws: Pareto k"
+    assert stack.messages == (f"SE: {text}", f"Matérn kernel (p = 2): {text}") and len(stack.weights) == 2
+    modes.clear()
+    monkeypatch.setattr(stack_fit, "failure", lambda *_: "bad" if len(modes) > 2 else None)
+    stack = gp.fit(configs, y)
+    assert stack.weights.index.tolist() == ["SE"] and "Matérn kernel (p = 2): left out: bad;" in stack.messages[1]
+    reliable = iter(["Pareto k", "Pareto k", None])
+    monkeypatch.setattr(stack_fit, "failure", lambda *_: None)
+    monkeypatch.setattr(stack_fit, "unreliability", lambda _: next(reliable))
+    stack = gp.fit(configs, y)
+    assert stack.weights.index.tolist() == ["Matérn kernel (p = 2)"] and "SE: left out: Pareto k" in stack.messages[0]
 
 
 @pytest.mark.stan

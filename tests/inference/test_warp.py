@@ -196,10 +196,19 @@ def test_a_tail_beyond_all_numbers_has_a_note_and_a_spread():
         assert np.all(np.isfinite(median)) and np.all(spread < 20)
 
 
-@pytest.mark.parametrize("q", [0.0, 1.0, -0.1, np.nan])
+@pytest.mark.parametrize("q", [0.0, 1.0, -0.1, np.nan, "a", [0.5, "b"]])
 def test_probabilities_outside_the_unit_interval_are_refused(q):
     with pytest.raises(sl.DataError, match="give probabilities between 0 and 1"):
         Prediction.from_latent(latent(None)).quantile(q)
+    with pytest.raises(sl.DataError, match="level is .*; give a probability between 0 and 1"):
+        Prediction.from_latent(latent(None)).interval(q)
+
+
+def test_the_level_of_an_interval_is_a_single_number():
+    prediction = Prediction.from_latent(latent(None))
+    with pytest.raises(sl.DataError, match=r"level is \[0.5, 0.9\]; .* call interval for each"):
+        prediction.interval([0.5, 0.9])
+    np.testing.assert_array_equal(prediction.interval(np.float32(0.5)), prediction.interval(0.5))
 
 
 def test_the_linearised_predictor_has_the_moments_and_gradients_of_the_tangent():

@@ -71,6 +71,17 @@ def test_draws_are_computed_together(case):
         np.testing.assert_allclose(k, kernel.gram(a, b, theta), rtol=1e-12)
 
 
+def test_no_points_have_empty_matrices(case):
+    kernel, encoder = case
+    none = random_points(encoder, 3, 6)[:0]
+    points = random_points(encoder, 5, 7)
+    draws = draws_of(random_theta(kernel, encoder, np.random.default_rng(8)))
+    for a, b in ((none, points), (points, none), (none, none)):
+        assert kernel.cross(a, b, draws).shape == (1, len(a), len(b))
+        assert kernel.component_cross(a, b, draws).shape[1:] == (1, len(a), len(b))
+    assert kernel.diagonal(none, draws).shape == (1, 0)
+
+
 def test_gradients_are_those_of_finite_differences(case):
     kernel, encoder = case
     a = random_points(encoder, 12, 9)

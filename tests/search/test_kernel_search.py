@@ -150,8 +150,18 @@ def test_given_expressions_are_fitted_first():
     configs, y = series(30)
     given = quick(budget=5).run(configs, y, progress=False, first=["PER + (SE + LIN)", "SE"])
     assert list(given.table["expression"][:3]) == ["LIN + PER + SE", "SE", "PER"]
-    with pytest.raises(DataError, match="unknown"):
-        quick().run(configs, y, progress=False, first=["SEE"])
+    for first, text in ((["SEE"], "unknown"), (["LIN[q]"], "'q'"), ("LIN", r"which is not a list .*; use \['LIN'\]")):
+        with pytest.raises(DataError, match=text):
+            quick().run(configs, y, progress=False, first=first)
+
+
+def test_options_of_the_fits_of_a_stack_are_checked(found):
+    for name, text in (
+        ("seed", "fit has 'seed', .*; the seed is that of the search"),
+        ("drawss", "did you mean 'draws'"),
+    ):
+        with pytest.raises(DataError, match=text):
+            found.stack(fit={name: 4})
 
 
 def test_priors_of_the_scalars_can_be_chosen(tmp_path):
@@ -304,3 +314,8 @@ def test_kernels_of_the_user_cannot_be_saved(tmp_path):
     result = search.run(Encoder(SQUARE).sobol(10, 1), np.arange(10.0), progress=False)
     with pytest.raises(DataError, match=r"\['OWN'\] are not kernels of slayr_py"):
         result.save(tmp_path / "x.json")
+
+
+def test_the_space_may_be_a_dictionary():
+    search = quick({"x": (0.0, 4.0)}, base=["SE"], budget=1)
+    assert search.encoder.matches(Encoder(LINE)) and search.on({"z": (1, 4)}).encoder.names == ("z",)

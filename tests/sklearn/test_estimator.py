@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slayr_py as sl
-from slayr_py.inference import gaussian_process
+from slayr_py.inference import gaussian_process, stack_fit
 from slayr_py.inference.sampling.run import run
 from slayr_py.kernels import Matern
 from slayr_py.sklearn import BayesianGPRegressor, estimator
@@ -124,6 +125,22 @@ def test_rows_outside_the_training_range_are_extrapolated_exactly(numbers):
     found, found_cov = model.predict(new, return_cov=True)
     np.testing.assert_allclose(found, y.mean() + y.std(ddof=1) * mean, rtol=1e-6)
     np.testing.assert_allclose(found_cov, y.var(ddof=1) * cov, rtol=1e-5, atol=1e-8)
+
+
+def test_default_priors_are_those_of_regression(numbers):
+    """Only hyperparameters of a Matérn kernel without a prior of the user have them."""
+    wide = sl.LogNormal(np.sqrt(2) + np.log(2) / 2, np.sqrt(3))
+    found = quick().fit(*numbers).posterior_.model.priors
+    assert found["lengthscale"] == wide and found["sigma_f"] == sl.LogNormal(1.0, 1.0)
+    assert found["sigma_n"] == sl.HalfNormal(1.0)
+    chosen = {"sigma_f": sl.LogNormal(0.0, 0.3), "lengthscale": {"x1": sl.LogNormal(0.0, 0.5)}}
+    found = quick(priors=chosen).fit(*numbers).posterior_.model.priors
+    assert found["sigma_f"] == chosen["sigma_f"]
+    assert found["lengthscale"] == sl.LogNormal([wide.mu, 0.0], [wide.sigma, 0.5])
+    matern, expression = quick(kernel=sl.stack(["matern", "SE"])).fit(*numbers).posterior_.parts
+    assert matern.model.priors["lengthscale"] == wide
+    own = sl.GaussianProcess({"x0": (0.0, 1.0), "x1": (0.0, 1.0)}, "SE").priors
+    assert expression.model.priors == own
 
 
 @pytest.mark.parametrize("scale", [1e-20, 1e12])
@@ -260,6 +277,44 @@ def test_dates_are_the_time_since_the_first(numbers):
             fitted.predict(later.assign(time=1.0))
 
 
+def test_units_of_durations_and_dates_do_not_matter(numbers):
+    hours = np.arange(20.0)
+    y = numbers[1]
+    wanted = quick().fit(hours[:, None], y).predict(hours[3:5, None] + 0.25)
+    durations = pd.to_timedelta(hours, unit="h")
+    later = durations[3:5] + pd.Timedelta(15, "min")
+    array = durations.to_numpy().astype("timedelta64[h]")[:, None]
+    dates = array + np.datetime64("2024-03-01", "h")
+    for train, new in (
+        (pd.DataFrame({"t": durations.astype("timedelta64[s]")}), pd.DataFrame({"t": later.astype("timedelta64[ns]")})),
+        (array, later.to_numpy().astype("timedelta64[us]")[:, None]),
+        (dates, later.to_numpy().astype("timedelta64[ms]")[:, None] + np.datetime64("2024-03-01", "ns")),
+        (list(dates), pd.DataFrame({"t": pd.Timestamp("2024-03-01") + later})),
+    ):
+        model = quick().fit(train, y)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X has feature names", UserWarning)
+            np.testing.assert_allclose(model.predict(new), wanted, rtol=1e-4)
+    table = pd.DataFrame({"t": durations, "x": numbers[0][:, 0]})  # NumPy has no common type of the two
+    assert quick().fit(table, y).predict(table.iloc[:2]).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "new", "message"),
+    [
+        ("timedelta64[h]", float, "'x0' has numbers, unlike the data of the fit, which has durations"),
+        (float, "timedelta64[h]", "'x0' has durations, unlike the data of the fit, which has numbers"),
+        ("timedelta64[h]", "datetime64[h]", "'x0' has dates, unlike the data of the fit, which has durations"),
+        ("timedelta64[h]", "timedelta64[M]", r"of type timedelta64\[M\], which is no number of seconds"),
+    ],
+)
+def test_dates_and_durations_are_not_taken_for_numbers(numbers, fitted, new, message):
+    x = np.arange(20)[:, None]
+    model = quick().fit(x.astype(fitted), numbers[1])
+    with pytest.raises(sl.DataError, match=message):
+        model.predict(x[:2].astype(new))
+
+
 def test_failed_diagnostics_warn(numbers):
     model = quick(method="nuts", chains=2, warmup=5, draws=4, ess=None, retries=0)
     with pytest.warns(ConvergenceWarning, match="the diagnostics of the fit fail: .* more draws"):
@@ -278,6 +333,16 @@ def test_an_approximation_that_nuts_replaces_warns(numbers, monkeypatch):
     with pytest.warns(ConvergenceWarning) as warned:
         quick(method="pathfinder", chains=2, warmup=5, draws=5, ess=None, retries=0).fit(*numbers)
     assert any(re.search(match, str(each.message)) for each in warned)
+
+
+@pytest.mark.parametrize("all_fail", [False, True])
+def test_kernels_that_a_stack_leaves_out_warn(numbers, monkeypatch, all_fail):
+    outcomes = iter(["Pareto k", "Pareto k", *(["Pareto k"] * 2 if all_fail else [None])])
+    monkeypatch.setattr(stack_fit, "unreliability", lambda _: next(outcomes))
+    what = "2 of 2 kernels have uncertain weights" if all_fail else "1 of 2 kernels of the stack are left out"
+    with pytest.warns(ConvergenceWarning, match=f"{what} .Matérn.*Pareto k.*: method='nuts', more rows"):
+        model = quick(kernel=sl.stack(["matern", "SE"])).fit(*numbers)
+    assert len(model.posterior_.weights) == 1 + all_fail
 
 
 def test_the_same_seed_gives_the_same_fit(fitted, numbers):

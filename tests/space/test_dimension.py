@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import ConfigurationSpace, Float
 from testing_spaces import mixed_space
 
+from slayr_py.errors import SpaceError
 from slayr_py.space import Encoder
 
 
@@ -16,6 +17,25 @@ def test_known_unit_values():
     assert row["layers"] == pytest.approx(0.25)
     assert row["units"] == pytest.approx(0.5)
     assert (row["act"], row["size"]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "log", "is_refused"),
+    [
+        ((0.0, 1e-7), False, False),
+        ((0.0, 0.99e-7), False, True),
+        ((5.0, 5.0 + 1e-9), False, True),
+        ((1e-12, 1.0), True, False),
+        ((1e-13, 1e-10), True, True),
+    ],
+)
+def test_ranges_that_rounding_would_spoil_are_refused(bounds, log, is_refused):
+    space = ConfigurationSpace([Float("x", bounds, log=log)])
+    if not is_refused:
+        assert len(np.unique(Encoder(space).encode([{"x": x} for x in np.linspace(*bounds, 9)]).unit_values)) == 9
+        return
+    with pytest.raises(SpaceError, match="'x' spans from .*, which is too small for ConfigSpace, .*: rescale it"):
+        Encoder(space)
 
 
 def test_every_level_is_equally_likely():

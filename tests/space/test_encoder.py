@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Integer
-from testing_spaces import plain_space
+from testing_spaces import mixed_space, plain_space
 
-from slayr_py.space import Encoder
+from slayr_py.errors import SpaceError
+from slayr_py.space import Encoded, Encoder
 
 
 def test_encoded_values_are_in_range(any_space):
@@ -51,3 +53,23 @@ def test_one_hot_columns():
     encoder = Encoder(ConfigurationSpace([Integer("n", (0, 4)), Categorical("c", ["a", "b"])]))
     columns = dict(zip(encoder.column_names, encoder.encode([{"n": 1, "c": "b"}]).columns[0], strict=True))
     assert columns == {"n": 0.25, "c[a]": 0.0, "c[b]": 1.0}
+
+
+def test_encoded_arrays_are_read_only():
+    encoder = Encoder(mixed_space())
+    encoded = encoder.encode(encoder.sobol(3, 1))
+    for name in ("unit_values", "active", "raw", "columns", "real", "real_active", "vertices"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(encoded, name)[:] = 0
+    values = encoded.unit_values.copy()
+    Encoded(values, encoded.active, encoder)
+    values[:] = 0.5  # the array of the caller stays writable
+
+
+def test_a_dictionary_is_a_space():
+    space = {"x": (0.0, 1.0), "n": (1, 4), "kind": ["a", "b"], "constant": 3}
+    encoder = Encoder(space, graphs={"n": "path"}, within=["x <= 0.5"])
+    assert encoder.matches(Encoder(ConfigurationSpace(space), graphs={"n": "path"}))
+    assert max(config["x"] for config in encoder.sobol(8, 1)) <= 0.5
+    with pytest.raises(SpaceError, match="the parameter 'x' is .1.0, 0.0."):
+        Encoder({"x": (1.0, 0.0)})

@@ -9,6 +9,11 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from slayr_py import DataError, SpaceError, svm
+from slayr_py.errors import StorageError
+from slayr_py.kernels import Pretrained
+from slayr_py.space import Encoder
+
+SPACE = {"x": (0.0, 1.0)}
 
 
 @pytest.fixture(params=["branin_posterior", "mixed_posterior"])
@@ -65,3 +70,22 @@ def test_invalid_input_raises(theta, configs, error, match):
     kernel = svm.GPKernel(ConfigurationSpace({"x": (0.0, 2.0)}), "matern", theta)
     with pytest.raises(error, match=match):
         svm.KernelFactorization(kernel).fit(configs)
+
+
+def test_the_space_may_be_a_dictionary():
+    theta = {"lengthscale": [0.5]}
+    kernel, wanted = (svm.GPKernel(space, "matern", theta) for space in (SPACE, ConfigurationSpace(SPACE)))
+    X = np.array([[0.1], [0.7]])
+    np.testing.assert_array_equal(kernel(X), wanted(X))
+    y = np.sin(np.arange(9.0))
+    related = svm.pretrain(SPACE, np.linspace(0, 1, 9)[:, None], y, C=1.0, lengthscale=0.25)
+    assert related.encoder.matches(Encoder(ConfigurationSpace(SPACE)))
+
+
+def test_a_stored_kernel_is_checked_with_a_dictionary(tmp_path):
+    x = np.linspace(0, 1, 9)
+    kernel = svm.pretrain(SPACE, x[:, None], np.sin(6 * x), C=1.0, lengthscale=0.25).kernel()
+    path = kernel.save(tmp_path / "kernel.json")
+    assert Pretrained.load(path, SPACE).columns == ("x",)
+    with pytest.raises(StorageError, match="'z'"):
+        Pretrained.load(path, {"z": (0.0, 1.0)})

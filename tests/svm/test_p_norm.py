@@ -135,3 +135,15 @@ def test_it_is_an_estimator_of_scikit_learn():
 def test_illegal_parameters_are_named(arguments, message):
     with pytest.raises(DataError, match=message):
         svm.PNormSVR(**arguments).fit(*data())
+
+
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("scale", [1e-8, 1e9])
+def test_units_of_y_do_not_matter(q, scale):
+    """In other units the same machine has the parameters scale^(p - 1) C and scale epsilon."""
+    X, y = data()
+    by_cost = scale ** (1 / (2 * q - 1))
+    one = svm.PNormSVR(q=q, C=3.0, epsilon=0.05).fit(X, y)
+    other = svm.PNormSVR(q=q, C=3.0 * by_cost, epsilon=0.05 * scale).fit(X, scale * (y + 7))
+    np.testing.assert_allclose(other.predict(X) / scale - 7, one.predict(X), atol=1e-3)
+    np.testing.assert_allclose(other.dual_coef_ / by_cost, one.dual_coef_, atol=1e-2)

@@ -163,16 +163,28 @@ def _smooth(log_ratio: FloatArray, efficiency: float) -> tuple[FloatArray, Float
         warnings.simplefilter("ignore")
         if hasattr(module, "psislw"):
             log_weights, pareto_k = module.psislw(log_ratio, efficiency)
-            return log_weights, pareto_k
-        array_stats = import_module("arviz_stats.base").array_stats
-        log_weights = np.empty_like(log_ratio)
-        pareto_k = np.empty(len(log_ratio))
-        for i, row in enumerate(log_ratio):
-            try:
-                # Since version 1, psislw takes log densities: the negative log ratios.
-                log_weights[i], pareto_k[i] = array_stats.psislw(-row, efficiency)
-            except ValueError:  # fewer than five values in the tail, or all of them equal
-                log_weights[i] = row - logsumexp(row)
-                pareto_k[i] = np.inf
+        else:
+            log_weights, pareto_k = _smooth_rows(log_ratio, efficiency)
     # The shape is NaN if a quarter of the tail equals its smallest value.
-    return log_weights, np.where(np.isnan(pareto_k), np.inf, pareto_k)
+    pareto_k = np.where(np.isnan(pareto_k), np.inf, pareto_k)
+    # A tail of few distinct values may have a finite shape with a negative scale, whose quantiles are NaN.
+    failed = np.any(~np.isfinite(log_weights) & np.isfinite(log_ratio), axis=1)
+    if failed.any():
+        log_weights = np.array(log_weights)
+        log_weights[failed] = log_ratio[failed] - logsumexp(log_ratio[failed], axis=1, keepdims=True)
+    return log_weights, np.where(failed, np.inf, pareto_k)
+
+
+def _smooth_rows(log_ratio: FloatArray, efficiency: float) -> tuple[FloatArray, FloatArray]:
+    """Smooth log importance ratios row by row with ArviZ 1."""
+    array_stats = import_module("arviz_stats.base").array_stats
+    log_weights = np.empty_like(log_ratio)
+    pareto_k = np.empty(len(log_ratio))
+    for i, row in enumerate(log_ratio):
+        try:
+            # Since version 1, psislw takes log densities: the negative log ratios.
+            log_weights[i], pareto_k[i] = array_stats.psislw(-row, efficiency)
+        except ValueError:  # fewer than five values in the tail, or all of them equal
+            log_weights[i] = row - logsumexp(row)
+            pareto_k[i] = np.inf
+    return log_weights, pareto_k

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -224,9 +225,12 @@ class Prediction:
         Raises
         ------
         DataError
-            If a probability is not in (0, 1).
+            If a probability is not a number in (0, 1).
         """
-        probabilities = np.asarray(q, dtype=np.float64)
+        try:
+            probabilities = np.asarray(q, dtype=np.float64)
+        except (TypeError, ValueError):
+            probabilities = np.asarray(np.nan)
         if not np.all((probabilities > 0) & (probabilities < 1)):
             raise DataError(f"q is {q!r}; give probabilities between 0 and 1")
         latent = self.latent.with_noise() if observation else self.latent
@@ -246,10 +250,10 @@ class Prediction:
         Raises
         ------
         DataError
-            If the level is not in (0, 1).
+            If the level is not a single number in (0, 1).
         """
-        if not 0 < level < 1:
-            raise DataError(f"level is {level!r}; give a probability between 0 and 1")
+        if not isinstance(level, Real) or not 0 < level < 1:
+            raise DataError(f"level is {level!r}; give a probability between 0 and 1, and call interval for each")
         return self.quantile((1 - level) / 2, observation), self.quantile((1 + level) / 2, observation)
 
     def centre_and_spread(self) -> tuple[FloatArray, FloatArray]:

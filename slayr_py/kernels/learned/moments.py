@@ -105,7 +105,7 @@ class MomentFeatures:
         self.indices[:, self._columns[-1]] = np.concatenate(
             [np.arange(low, high + 1) for low, high in zip(least[by_range], most[by_range], strict=True)]
         )
-        self._last: tuple[bytes, FloatArray] = (b"", np.empty((0, 0)))
+        self._last: tuple[bytes, FloatArray] = (b"", np.empty((len(self), 0)))
 
     def __len__(self) -> int:
         return len(self.weights)

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
 from numpy.typing import ArrayLike
 from typing_extensions import override
 
@@ -51,7 +50,7 @@ from slayr_py.kernels.learned.pretrained_arguments import (
 )
 from slayr_py.kernels.matern import Matern
 from slayr_py.kernels.priors import Dirichlet, LogNormal
-from slayr_py.space import Encoder, Layout
+from slayr_py.space import Layout, Space, as_encoder
 
 BASE = "base"
 """Label of the share of the base kernel. If the share is near 1, the related data do not help."""
@@ -270,13 +269,13 @@ class Pretrained(Planned):
         return file
 
     @classmethod
-    def load(cls, path: str | Path, space: ConfigurationSpace | Encoder | None = None) -> Self:
+    def load(cls, path: str | Path, space: Space | None = None) -> Self:
         """Read a kernel that :meth:`save` wrote.
 
         Parameters
         ----------
         path : path
-        space : ConfigSpace.ConfigurationSpace or Encoder, optional
+        space : ConfigSpace.ConfigurationSpace, Encoder or mapping, optional
             Check that the kernel belongs to this space.
 
         Raises
@@ -293,7 +292,7 @@ class Pretrained(Planned):
             base = options.pop("base")
             kernel = cls(**options, base=None if base is None else Matern(p=base["p"]))
             if space is not None:
-                kernel.check_encoder(space if isinstance(space, Encoder) else Encoder(space))
+                kernel.check_encoder(as_encoder(space))
             return kernel
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, SlayrError) as error:
             raise StorageError(f"{file} cannot be read as a pre-trained kernel: {error}") from error

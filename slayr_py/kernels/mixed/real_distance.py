@@ -21,7 +21,7 @@ def squared_distance(a: Encoded, b: Encoded, lengthscale: FloatArray) -> FloatAr
     """Return r^2 of the real inputs, (s, n_a, n_b); length-scales (s, D_c)."""
     squares = np.square(a.real[:, None, :] - b.real[None, :, :])
     shape = (len(lengthscale), len(a), len(b))
-    return ((1 / np.square(lengthscale)) @ squares.reshape(len(a) * len(b), -1 if squares.size else 0).T).reshape(shape)
+    return ((1 / np.square(lengthscale)) @ squares.reshape(len(a) * len(b), squares.shape[2]).T).reshape(shape)
 
 
 def squared_distance_gradient(a: Encoded, b: Encoded, lengthscale: FloatArray) -> FloatArray:

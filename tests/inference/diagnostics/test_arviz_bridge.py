@@ -53,6 +53,16 @@ def test_the_tail_shape_of_pareto_ratios_is_estimated(k):
     assert weights.sum() == pytest.approx(1) and weights[log_ratio.argmax()] == weights.max()
 
 
+def test_ratios_that_cannot_be_smoothed_keep_their_weights():
+    """Importance resampling repeats draws: 106 of 109 in the tail are equal. ArviZ 0.23 returns NaN and k = 0.04."""
+    log_ratio = np.repeat([0.343, 0.401, 0.408, 0.4437], [1891, 1, 2, 106])
+    weights, shape = pareto_smooth(log_ratio)
+    np.testing.assert_allclose(weights, np.exp(log_ratio) / np.exp(log_ratio).sum(), rtol=1e-12)
+    assert shape == np.inf
+    weights, _ = pareto_smooth(np.append(np.random.default_rng(0).normal(size=200), -np.inf))
+    assert weights[-1] == 0 and weights.sum() == pytest.approx(1)
+
+
 def test_tails_are_those_of_the_5_and_95_percent_quantiles():
     x = np.random.default_rng(0).normal(size=(4, 200))
     quantiles = [float(arviz().ess(x, method="quantile", prob=p)) for p in (0.05, 0.95)]

@@ -61,6 +61,7 @@ def test_equal_summands_are_told_apart(fitted):
     encoder = fitted[1].encoder
     assert Composite("SE + SE * C").component_names(encoder) == ("SE", "SE * C")
     assert Composite("SE + SE").component_names(encoder) == ("1:SE", "2:SE")
+    assert Composite("(RQ + SE) * MAT12").component_names(encoder) == ("RQ * MAT12", "SE * MAT12")
     assert len(sl.kernels.Matern().component_names(encoder)) == 1
 
 

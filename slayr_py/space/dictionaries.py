@@ -1,0 +1,53 @@
+"""Dictionaries as spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ConfigSpace import ConfigurationSpace
+from ConfigSpace.hyperparameters import Hyperparameter
+
+from slayr_py.errors import SpaceError
+
+
+def as_space(parameters: ConfigurationSpace | Mapping[str, Any]) -> ConfigurationSpace:
+    """Return the space of a dictionary: see `as_encoder`; a space as it is.
+
+    Raises
+    ------
+    SpaceError
+        If an entry is not a parameter.
+    """
+    if isinstance(parameters, ConfigurationSpace) or not isinstance(parameters, Mapping):
+        return parameters
+    space = ConfigurationSpace()
+    space.add(*(parameter_of(name, value) for name, value in parameters.items()))
+    return space
+
+
+def parameter_of(name: str, value: Any) -> Hyperparameter[Any, Any]:
+    """Return the parameter of an entry of a dictionary: see `as_encoder`.
+
+    Raises
+    ------
+    SpaceError
+        If it is none.
+    """
+    if isinstance(value, tuple) and sorted(map(type, value), key=str) == [float, int]:
+        raise SpaceError(
+            f"the bounds of {name!r} are {value[0]} and {value[1]}; write two floats, or two integers, such as "
+            f"{float(value[0])} and {float(value[1])}"
+        )
+    try:
+        if not isinstance(value, Hyperparameter):
+            (found,) = ConfigurationSpace({name: value}).values()
+            return found
+        if value.name != name:
+            raise ValueError(f"it is called {value.name!r}")
+        return value
+    except Exception as error:  # ConfigSpace has many classes of errors
+        raise SpaceError(
+            f"the parameter {name!r} is {value!r:.100}: {error}; give two floats or two integers, a list of "
+            "levels, a constant, or a parameter of ConfigSpace with this name"
+        ) from error
