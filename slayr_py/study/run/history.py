@@ -18,7 +18,7 @@ from optuna.trial import TrialState
 from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean
 from slayr_py.space import Encoder
-from slayr_py.study.run.experiment_files import PENDING, read_experiments
+from slayr_py.study.run.experiment_files import PENDING, PRUNED, read_experiments
 from slayr_py.study.run.objective import Values, as_value
 from slayr_py.study.storage.attributes import ERROR_KEY, HISTORY, OUTSIDE_KEY, SUGGESTION_KEY, is_history
 from slayr_py.study.storage.distributions import is_active, space_to_distributions, to_params
@@ -34,6 +34,7 @@ _PREFIX = "params_"
 _IGNORED = ("number", "state", "last_step", "datetime_start", "datetime_complete", "duration")
 _IGNORED_PREFIXES = ("user_attrs_", "system_attrs_", "Unnamed: ")  # of Optuna's table, and of an index in a CSV file
 _UNFINISHED = ("RUNNING", "WAITING")
+_FAILED = "FAIL"
 
 
 class Experiment(NamedTuple):
@@ -111,7 +112,8 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VA
         ``user_attrs_y_sd`` has the known standard deviations of the errors of the values; an empty cell means that the
         error is unknown. The other columns of `Result.trials` and of Optuna's ``trials_dataframe`` are ignored. An
         inactive parameter is NaN, None or absent. A value that is None, NaN or infinite marks a failed experiment; an
-        infinite one raises a warning. Unfinished trials, and failed ones without parameters, are omitted. Several
+        infinite one raises a warning. Unfinished trials, and failed ones without parameters, are omitted. Pruned
+        trials are omitted with a warning, because the last value that they reported is not their result. Several
         objectives have a column ``values_<name>`` each, which may be called by the name alone, and errors
         ``y_sd_<name>``; in a pair a sequence or a mapping of their names. The experiment failed if one of its values is
         missing. A column with the name of the cost has costs; an empty cell is an unknown one.
@@ -207,15 +209,25 @@ def _rows_of_table(table: pd.DataFrame, encoder: Encoder, outcomes: Outcomes) ->
         raise DataError(f"history has no column {missing[0]!r}; its columns: {', '.join(columns)}")
     if repeated := [target for target, count in Counter(targets).items() if target is not None and count > 1]:
         raise DataError(f"history has two columns for {repeated[0].removeprefix(_PREFIX)!r}; drop one of them")
+    pruned = []
     for label, cells in zip(table.index, table.itertuples(index=False, name=None), strict=True):
         read = {target: cell for target, cell in zip(targets, cells, strict=True) if target is not None}
         ignored = {column: cell for column, target, cell in zip(columns, targets, cells, strict=True) if target is None}
-        if str(ignored.get("state")) not in _UNFINISHED:
+        state = str(ignored.get("state"))
+        if state == PRUNED:
+            pruned.append(str(label))
+        elif state not in _UNFINISHED:
             values = [read.pop(name) for name in outcomes.values]
+            if state == _FAILED:
+                values = [None] * len(values)
             y_sd = [read.pop(name, None) for name in outcomes.errors]
             cost = _cost(f"history row {label}", read.pop(outcomes.cost or "", None))
             given = {name.removeprefix(_PREFIX): read[name] for name in read}
-            yield _Row(f"history row {label}", given, values, y_sd, str(ignored.get("state")) == PENDING, cost)
+            yield _Row(f"history row {label}", given, values, y_sd, state == PENDING, cost)
+    if pruned:
+        s = "s" * (len(pruned) > 1)
+        which = f"{len(pruned)} pruned trial{s} of the history, row{s} {', '.join(pruned)}"
+        _warn(f"left out: {which}; the last value that a pruned trial reported is not a result")
 
 
 def _target(column: str, columns: Sequence[str], encoder: Encoder, outcomes: Outcomes) -> str | None:
