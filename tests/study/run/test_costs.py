@@ -141,6 +141,8 @@ def test_costs_are_told_and_read_from_tables():
         ({"cost": "x"}, "cost 'x' is a parameter"),
         ({"cost": 3}, "cost is 3; give 'seconds' for the measured duration"),
         ({"cost": "y_sd"}, "is the name of another attribute"),
+        ({"cost": "state"}, "cost 'state' is the name of a column of result.trials; return .* another name"),
+        ({"cost": "params_z"}, "cost 'params_z' is the name of a column"),
         ({"cost": "seconds", "acquisition": "lcb"}, "'lcb' is not supported with cost=.*; use acquisition='ei'"),
         ({"max_cost": 3.0}, "no cost=; add cost='seconds'"),
         ({"cost": "seconds", "max_cost": -1}, "max_cost must be positive"),
