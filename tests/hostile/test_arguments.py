@@ -31,6 +31,7 @@ STUDIES = [
     ({"initial_configs": THREE[0]}, sl.SpaceError, "are a single mapping; put it into a list"),
     ({"initial_configs": [3]}, sl.SpaceError, "3; give a mapping"),
     ({"callbacks": print}, sl.DataError, "callbacks is .*print.*; give a list of functions"),
+    ({"callbacks": iter([3])}, sl.DataError, r"callbacks is \[3\]; give a list of functions"),
     ({"timeout": "60"}, sl.DataError, "timeout is '60'; give a positive number of seconds"),
 ]
 
@@ -44,6 +45,12 @@ def test_options_of_a_study_are_refused_by_name_before_the_first_evaluation(opti
 def test_a_design_that_uses_up_the_budget_is_announced(capsys):
     minimize(n_initial=10, progress=True)
     assert "the initial design has 10 configurations, so that all 3 trials come from it" in capsys.readouterr().err
+
+
+def test_callbacks_may_be_an_iterator():
+    seen = []
+    minimize(callbacks=(call for call in [lambda study, trial: seen.append(trial.number)]))
+    assert seen == [0, 1, 2]
 
 
 def test_a_path_is_the_file_of_an_sqlite_storage(tmp_path):
