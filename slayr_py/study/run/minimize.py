@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from inspect import signature
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -206,8 +207,10 @@ def minimize(
     if not callable(objective):
         raise DataError(f"the objective must be a function of one configuration, not {objective!r}")
     budget = check_integer("budget", budget)
-    if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
-        raise DataError(f"timeout is {timeout!r}; give a positive number of seconds")
+    if timeout is not None:
+        if isinstance(timeout, bool) or not isinstance(timeout, Real) or not timeout > 0:
+            raise DataError(f"timeout is {timeout!r}; give a positive number of seconds")
+        timeout = float(timeout)
     after_trials = _read_callbacks(callbacks)
     if max_seconds is not None:
         max_seconds = check_number("max_seconds", max_seconds)
