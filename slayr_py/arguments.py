@@ -47,13 +47,13 @@ def check_number(name: str, value: Any, least: float | None = None) -> float:
 
 
 def check_flag(name: str, value: object) -> bool:
-    """Return a truth value.
+    """Return a truth value, also NumPy's, as a plain ``bool``.
 
     Raises
     ------
     DataError
         If the value is neither True nor False.
     """
-    if not isinstance(value, bool):
+    if not isinstance(value, bool | np.bool_):
         raise DataError(f"{name} must be True or False, got {value!r}")
-    return value
+    return bool(value)
