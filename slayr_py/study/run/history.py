@@ -13,7 +13,7 @@ import optuna
 import pandas as pd
 from ConfigSpace import Configuration
 from optuna import Study
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean
@@ -150,9 +150,9 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VA
 def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encoder, cost: str | None = None) -> None:
     """Add past experiments to a study as finished trials, except those that it already has.
 
-    An experiment with the parameters and value of a finished trial is that trial; repeated ones are counted. One
-    without a result yet is a running trial, which gets the result when the experiment has one. ``cost`` is the name of
-    the cost.
+    An experiment with the parameters and value of a finished trial is that trial; repeated ones are counted. A warning
+    says if it has another known error or cost than the trial, which keeps its own. One without a result yet is a
+    running trial, which gets the result when the experiment has one. ``cost`` is the name of the cost.
     """
     if not experiments:
         return
@@ -160,19 +160,25 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
     finished = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
     with search_lock(study):  # processes that start the same study add its history once
         trials = study.get_trials(deepcopy=False, states=finished)
-        there = Counter(_key(trial.params, finite_values(trial)) for trial in trials)
+        there: dict[str, list[FrozenTrial]] = {}
+        for trial in trials:
+            there.setdefault(_key(trial.params, finite_values(trial)), []).append(trial)
+        changed: dict[str, list[int]] = {}
         running = [t for t in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)) if is_history(t)]
         for params, values, y_sd, is_pending, outside, price in experiments:
-            if not is_pending and there[_key(params, values)] > 0:
-                there[_key(params, values)] -= 1
-                continue
             known: dict[str, Any] = {}
             if y_sd is not None:
                 known[ERROR_KEY] = y_sd[0] if len(y_sd) == 1 else list(y_sd)
-            if outside:
-                known[OUTSIDE_KEY] = outside
             if price is not None and cost is not None:
                 known[cost] = price
+            if not is_pending and (same := there.get(_key(params, values))):
+                stored = min(same, key=lambda trial: len(_different(trial, known)))
+                same.remove(stored)
+                for name in _different(stored, known):
+                    changed.setdefault(name, []).append(stored.number)
+                continue
+            if outside:
+                known[OUTSIDE_KEY] = outside
             ended = TrialState.FAIL if values is None else TrialState.COMPLETE
             started = next((trial for trial in running if trial.params == params), None)
             if started is not None:
@@ -191,6 +197,19 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
                     user_attrs={SUGGESTION_KEY: {"phase": HISTORY, "config": params}} | known,
                 )
             )
+
+    for name, numbers in changed.items():
+        several = len(numbers) > 1
+        which = f"trial{'s' * several} {', '.join(map(str, numbers))} of study {study.study_name!r}"
+        _warn(
+            f"{which} keep{'s' * (not several)} the stored {name}, which differs from that of the history: to use the "
+            "new one, give the history to a study with another name"
+        )
+
+
+def _different(trial: FrozenTrial, known: Mapping[str, Any]) -> list[str]:
+    """Return the names of the known errors and the cost whose value a trial has not stored."""
+    return [name for name, value in known.items() if trial.user_attrs.get(name) != value]
 
 
 def _warn(text: str) -> None:

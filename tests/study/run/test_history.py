@@ -81,6 +81,23 @@ def test_a_resumed_call_adds_nothing_twice(plane, tmp_path, noisy):
     assert len(again.trials) == 8  # its own trials are already there
 
 
+def test_known_errors_and_costs_added_later_are_not_ignored_silently(plane):
+    storage = optuna.storages.InMemoryStorage()
+    table = pd.DataFrame({"x": [1.0, 2.0, 2.0], "y": 1.0, "value": [5.0, 6.0, 6.0], "y_sd": [np.nan, 0.1, 0.2]})
+    options = {"storage": storage, "study_name": "s", "seed": 1, "cost": "euros"}
+    create_study(plane, history=table, **options)
+    create_study(plane, history=table[::-1], **options)  # replicates in another order
+    create_study(plane, history=table.drop(columns="y_sd"), **options)
+    with pytest.warns(UserWarning) as warned:
+        study = create_study(plane, history=table.assign(y_sd=[0.3, 0.1, 0.4], euros=[2.0, np.nan, np.nan]), **options)
+    rest = "differs from that of the history: to use the new one, give the history to a study with another name"
+    assert [str(each.message) for each in warned] == [
+        f"trials 0, 2 of study 's' keep the stored y_sd, which {rest}",
+        f"trial 0 of study 's' keeps the stored euros, which {rest}",
+    ]
+    assert [trial.user_attrs.get("y_sd") for trial in study.trials] == [None, 0.1, 0.2]
+
+
 def test_an_infinite_trial_is_not_added_again_to_its_own_study(plane):
     storage = optuna.storages.InMemoryStorage()
     study = create_study(plane, storage=storage, study_name="s")
