@@ -116,7 +116,8 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VA
         trials are omitted with a warning, because the last value that they reported is not their result. Several
         objectives have a column ``values_<name>`` each, which may be called by the name alone, and errors
         ``y_sd_<name>``; in a pair a sequence or a mapping of their names. The experiment failed if one of its values is
-        missing. A column with the name of the cost has costs; an empty cell is an unknown one.
+        missing. A column with the name of the cost has costs; an empty cell is an unknown one. Another cost in a table
+        of `Result.trials` is left out with a warning.
     encoder : Encoder
     outcomes : Outcomes
         The objectives.
@@ -263,8 +264,18 @@ def _target(column: str, columns: Sequence[str], encoder: Encoder, outcomes: Out
         return outcome
     if column in _IGNORED or column.startswith(_IGNORED_PREFIXES):
         return None
+    if _is_cost_of_study(column, columns):
+        _warn(f"left out: the column {column!r} of the history, a cost of its study; cost={column!r} reads it")
+        return None
     known = [*encoder.space, *outcomes.values]
     raise DataError(f"history has the column {column!r}, which is not a parameter{did_you_mean(bare, known)}")
+
+
+def _is_cost_of_study(column: str, columns: Sequence[str]) -> bool:
+    """Return whether a column is the cost in a table of trials of a study with one, where it follows the state."""
+    of_trials = "number" in columns and any(each.startswith(_PREFIX) for each in columns)
+    is_next = "state" in columns and columns[columns.index("state") + 1 :][:1] == [column]
+    return of_trials and is_next and not column.startswith(_PREFIX)
 
 
 def _row_of_pair(i: int, pair: object, outcomes: Outcomes) -> _Row:

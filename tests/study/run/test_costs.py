@@ -135,6 +135,16 @@ def test_costs_are_told_and_read_from_tables():
         tell(plain, ask(plain), 1.0, cost=2)
 
 
+def test_trials_of_a_study_with_a_cost_are_a_history_of_one_without():
+    first = run(lambda config: (bowl(config), {"euros": 2.0}), 2, n_initial=2, cost="euros")
+    with pytest.warns(UserWarning, match="the column 'euros' of the history, a cost of its study; cost='euros' reads"):
+        study = create_study(SPACE, history=first.trials)
+    assert [trial.value for trial in study.trials] == first.trials["value"].tolist()
+    assert create_study(SPACE, cost="euros", history=first.trials).trials[0].user_attrs["euros"] == 2.0
+    with pytest.raises(sl.DataError, match="has the column 'extra', which is not a parameter"):
+        create_study(SPACE, cost="euros", history=first.trials.assign(extra=1.0))
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
