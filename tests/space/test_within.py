@@ -113,6 +113,13 @@ def test_a_move_is_the_nearest_configuration_with_the_constraints():
         np.testing.assert_allclose(found, np.maximum(point - threshold, 0), atol=1e-9)
 
 
+@pytest.mark.parametrize("within", ["`my x` + `my x` + y == 0.5", "`my x` * (1 + `my x`) <= 0.3125"])
+def test_a_move_changes_parameters_with_quoted_names(within):
+    encoder = Encoder(ConfigurationSpace({"my x": (0.0, 1.0), "y": (0.0, 1.0)}), within=[within])
+    encoded, inside = encoder.resolve(np.array([[0.9, 0.0]]))
+    assert inside.all() and encoder.decode(encoded)[0]["my x"] == pytest.approx(0.25)
+
+
 def test_fixed_values_leave_the_rest_to_the_constraints():
     encoder = Encoder(mixture(), within=["x1 + x2 + x3 == 1"])
     fixed = encoder.fix({"x1": 0.4})
