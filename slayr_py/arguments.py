@@ -34,10 +34,10 @@ def check_number(name: str, value: Any, least: float | None = None) -> float:
     Raises
     ------
     DataError
-        If the value is not finite, or not positive; with ``least``, if it is smaller than that.
+        If the value is not finite (booleans are rejected), or not positive; with ``least``, if it is smaller than that.
     """
     try:
-        number = float(value)
+        number = float("nan") if isinstance(value, bool | np.bool_) else float(value)
     except (TypeError, ValueError):
         number = float("nan")
     if not (number > 0 if least is None else number >= least) or number == float("inf"):
@@ -47,13 +47,13 @@ def check_number(name: str, value: Any, least: float | None = None) -> float:
 
 
 def check_flag(name: str, value: object) -> bool:
-    """Return a truth value.
+    """Return a truth value, also NumPy's, as a plain ``bool``.
 
     Raises
     ------
     DataError
         If the value is neither True nor False.
     """
-    if not isinstance(value, bool):
+    if not isinstance(value, bool | np.bool_):
         raise DataError(f"{name} must be True or False, got {value!r}")
-    return value
+    return bool(value)

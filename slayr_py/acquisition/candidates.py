@@ -99,8 +99,11 @@ def candidates(
         pool = pool.join(Candidates.of(encoder, drawn, fixed))
         wanted += len(drawn)
     for _ in range(_BATCHES):
-        pool = pool.join(Candidates.of(encoder, encoder.uniform(wanted, rng, fixed), fixed))
-        if len(pool) >= wanted:
+        known = len(pool)
+        more = Candidates.of(encoder, encoder.uniform(wanted, rng, fixed), fixed)
+        pool = pool.join(more)
+        # Without a new one among as many as are known, there are few others: equalities may leave a hundred.
+        if len(pool) >= wanted or len(more) >= len(pool) == known:
             break
     return pool
 

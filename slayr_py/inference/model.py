@@ -33,7 +33,7 @@ from slayr_py.kernels import (
     prior_families,
     prior_from_dict,
 )
-from slayr_py.space import Encoded, FloatArray, Space, as_encoder, encoder_from_json, encoder_to_json
+from slayr_py.space import Encoded, FloatArray, Space, Within, as_encoder, encoder_from_json, encoder_to_json
 
 Warp = Literal["auto", "none", "log", "best"]
 """Transformations of the targets: "log" compresses large values, "best" values above the best one, see
@@ -232,10 +232,10 @@ class Model:
         }
 
     @classmethod
-    def fromdict(cls, values: Mapping[str, Any]) -> Self:
-        """Construct a model from :meth:`asdict`."""
+    def fromdict(cls, values: Mapping[str, Any], within: Within | None = None) -> Self:
+        """Construct a model from :meth:`asdict`, which lacks the constraints ``within`` on inputs."""
         priors = {name: prior_from_dict(prior) for name, prior in values["priors"].items()}
-        encoder = encoder_from_json(values["space"])
+        encoder = as_encoder(encoder_from_json(values["space"]), within)
         kernel = from_name(values["kernel"]["name"], encoder, **values["kernel"]["options"])
         model = cls(encoder, kernel, priors, values["warp"], values["likelihood"])
         model.noise_floor = float(values["noise_floor"])

@@ -28,6 +28,7 @@ from slayr_py.inference.sampling.programs import Likelihood, compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
+from slayr_py.space import Within
 from slayr_py.toolchain import CompiledProgram
 
 _Read = TypeVar("_Read")
@@ -163,15 +164,16 @@ def posterior_again(
     return Posterior.of(Part.from_run(program, observed, result, recorded.start, record["abandoned"]))
 
 
-def recorded_model(record: Mapping[str, Any]) -> Model:
-    """Check a record, except for its data, and return its model.
+def recorded_model(record: Mapping[str, Any], within: Within | None = None) -> Model:
+    """Check a record, except for its data, and return its model, with the constraints ``within`` on inputs.
 
     Raises
     ------
     StorageError
         If the record is invalid or of another format version.
     """
-    return _checked(_parse, record).model
+    model = _checked(_parse, record).model
+    return model if within is None else Model.fromdict(record, within)
 
 
 @dataclass(frozen=True)

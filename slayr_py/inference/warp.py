@@ -146,7 +146,8 @@ def unwarped_moments(
         return _moments(mean, sd, a, unwarped(mean, a), np.log1p)
     x = normal_form(mean, a, pivot)
     centre, spread = _moments(x, sd / warp_range(a), np.ones(()), _linear_below(x), lambda size: size)
-    return pivot + centre / a, spread / a
+    with np.errstate(over="ignore"):
+        return pivot + centre / a, spread / a
 
 
 def _moments(

@@ -14,7 +14,7 @@ from typing_extensions import Unpack
 from slayr_py.arguments import check_integer
 from slayr_py.errors import SpaceError
 from slayr_py.inference import FitKeywords, Posterior
-from slayr_py.space import Space, space_from_json
+from slayr_py.space import Space, Within, recorded_function, space_from_json
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.inferred_space import InferredSpace
 from slayr_py.study.model.options import SamplerKeywords, SamplerOptions
@@ -297,3 +297,15 @@ def space_of(study: Study) -> ConfigurationSpace:
             "trials with Optuna's study.ask()"
         )
     return space_from_json(record["space"])
+
+
+def within_of(study: Study) -> Within | None:
+    """Return the constraints on inputs of a study; None if it has none.
+
+    Without the study's sampler, a function among them has a stand-in, which allows everything.
+    """
+    if (declared := declared_space_of(study)) is not None:
+        region = declared.encoder.region
+        return None if region is None else region.constraints
+    stored = (study_record(study) or {}).get("within", [])
+    return [each if isinstance(each, str) else recorded_function(each["function"]) for each in stored] or None

@@ -12,9 +12,9 @@ from slayr_py.acquisition.identity import distinct
 from slayr_py.space import Encoder
 
 
-def observed(space, n=8):
+def observed(space, n=8, within=None):
     """Make the attributes of a posterior that candidates need; the best observed configuration is the last."""
-    encoder = Encoder(space)
+    encoder = Encoder(space, within=within)
     return SimpleNamespace(
         encoder=encoder, train=encoder.encode(encoder.sobol(n, 1)), targets=SimpleNamespace(y=-np.arange(n))
     )
@@ -50,6 +50,17 @@ def test_more_batches_are_drawn_if_most_points_are_forbidden():
     found = candidates(posterior, np.random.default_rng(0), 2000)
     # A batch of 2000 has 100 valid points; batches are drawn until there are 2000.
     assert 2000 <= len(found) < 2200
+
+
+def test_no_more_batches_are_drawn_if_an_equality_leaves_few_points(monkeypatch):
+    """The sum of two integers in 0 to 4 has to be from 2 to 6: 19 of 25 pairs determine the float."""
+    posterior = observed(ConfigurationSpace({"i": (0, 4), "j": (0, 4), "x": (0.0, 4.0)}), within=["i + j + x == 6"])
+    calls = []
+    uniform = Encoder.uniform
+    monkeypatch.setattr(Encoder, "uniform", lambda *a: calls.append(1) or uniform(*a))
+    found = candidates(posterior, np.random.default_rng(0), 500)
+    pairs = {(config["i"], config["j"]) for config in posterior.encoder.decode(found.encoded)}
+    assert len(pairs) == 19 and len(calls) < 10
 
 
 def test_a_small_space_is_enumerated():

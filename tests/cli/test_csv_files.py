@@ -41,6 +41,15 @@ def test_a_table_of_trials_is_read_back(tmp_path):
     assert [e.params for e in experiments] == [{"x": 0.1, "flag": True}, {"x": 0.2, "flag": False}]
 
 
+def test_a_parameter_may_have_the_name_of_a_column_of_trials(tmp_path):
+    space = ConfigurationSpace({"state": ["COMPLETE", "PRUNED"], "number": (0.0, 1.0)})
+    (tmp_path / "a.csv").write_text("state,number,value\nPRUNED,0.5,3\n")
+    (tmp_path / "b.csv").write_text("number,state,value,params_state,params_number\n4,COMPLETE,3,PRUNED,0.5\n")
+    for path in ("a.csv", "b.csv"):
+        (experiment,) = read_history(tmp_path / path, Encoder(space))
+        assert experiment.params == {"state": "PRUNED", "number": 0.5} and experiment.values == (3.0,)
+
+
 SPREADSHEETS = {
     "a line for Excel": ("sep=;\nt;n;solvent;value\n1;2;a;3\n", ["t.csv has semicolons between cells"]),
     "empty rows and columns": (

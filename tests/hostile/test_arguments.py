@@ -31,7 +31,14 @@ STUDIES = [
     ({"initial_configs": THREE[0]}, sl.SpaceError, "are a single mapping; put it into a list"),
     ({"initial_configs": [3]}, sl.SpaceError, "3; give a mapping"),
     ({"callbacks": print}, sl.DataError, "callbacks is .*print.*; give a list of functions"),
+    ({"callbacks": iter([3])}, sl.DataError, r"callbacks is \[3\]; give a list of functions"),
     ({"timeout": "60"}, sl.DataError, "timeout is '60'; give a positive number of seconds"),
+    ({"timeout": True}, sl.DataError, "timeout is True; give a positive number of seconds"),
+    ({"timeout": np.nan}, sl.DataError, "timeout is nan; give a positive number of seconds"),
+    ({"max_seconds": True}, sl.DataError, "max_seconds must be positive and finite, got True"),
+    ({"constraints": 5}, sl.DataError, "constraints are a list of texts such as .*, not 5"),
+    ({"priors": 5}, sl.DataError, "priors is 5; give a mapping of hyperparameters, as in priors="),
+    ({"on_progress": 5}, sl.DataError, "on_progress is 5; give a function of one Phase"),
 ]
 
 
@@ -44,6 +51,17 @@ def test_options_of_a_study_are_refused_by_name_before_the_first_evaluation(opti
 def test_a_design_that_uses_up_the_budget_is_announced(capsys):
     minimize(n_initial=10, progress=True)
     assert "the initial design has 10 configurations, so that all 3 trials come from it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("timeout", [np.int64(60), np.float32(60), np.inf])
+def test_a_timeout_may_be_any_number(timeout):
+    assert len(minimize(timeout=timeout).trials) == 3
+
+
+def test_callbacks_may_be_an_iterator():
+    seen = []
+    minimize(callbacks=(call for call in [lambda study, trial: seen.append(trial.number)]))
+    assert seen == [0, 1, 2]
 
 
 def test_a_path_is_the_file_of_an_sqlite_storage(tmp_path):

@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 import slayr_py as sl
 from slayr_py.inference import Model, observe
-from slayr_py.inference.prediction.distribution import Latent, Prediction
+from slayr_py.inference.prediction.distribution import Latent, Prediction, mixture_moments
 from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
@@ -194,6 +194,22 @@ def test_a_tail_beyond_all_numbers_has_a_note_and_a_spread():
         assert "exceed the range of floating-point numbers" in prediction.notes[-1]
         median, spread = prediction.centre_and_spread()
         assert np.all(np.isfinite(median)) and np.all(spread < 20)
+
+
+@pytest.mark.parametrize("y_sd", [1e307, -1e307])
+@pytest.mark.parametrize("pivot", [None, -0.81])
+def test_moments_beyond_all_numbers_in_the_units_of_the_user_only_are_infinite(y_sd, pivot):
+    about = latent(np.full(40, 2.0), y_sd, pivot)
+    prediction = Prediction.from_latent(about._replace(sd=np.full_like(about.sd, 5.0)))
+    assert np.all(prediction.mean == np.copysign(np.inf, y_sd)) and np.all(prediction.sd == np.inf)
+    assert np.all(np.isfinite(prediction.centre_and_spread()))
+
+
+@pytest.mark.parametrize("moment", [1e300, 1.7e308])
+def test_moments_of_mixtures_beyond_all_numbers_are_infinite(moment):
+    """The sum of the means may overflow although each of them is a number."""
+    mean, sd = mixture_moments(np.full((3, 2), moment), np.full((3, 2), moment))
+    assert np.all(mean >= moment * (1 - 1e-15)) and np.all(sd == np.inf)
 
 
 @pytest.mark.parametrize("q", [0.0, 1.0, -0.1, np.nan, "a", [0.5, "b"]])

@@ -10,6 +10,7 @@ from scipy.stats import kstest
 from slayr_py import SpaceError
 from slayr_py.space import Encoder, Linear
 from slayr_py.space.spread import spread
+from slayr_py.space.within.nearest import nearest, nearest_each
 
 
 def mixture() -> ConfigurationSpace:
@@ -70,6 +71,21 @@ CASES = {
         lambda c: [abs(c["a"] + c["b"] + c["c"] - 10), 2 * c["a"] - c["b"] - 5],
     ),
     "logarithms": (logarithmic, ["p + `my q` + r == 1"], lambda c: [abs(c["p"] + c["my q"] + c["r"] - 1)]),
+    "a sum of logarithms": (
+        logarithmic,
+        ["log(p) + log(`my q`) <= -10", "r >= 0.1"],
+        lambda c: [np.log(c["p"]) + np.log(c["my q"]) + 10, 0.1 - c["r"]],
+    ),
+    "a product of logarithmic parameters": (
+        logarithmic,
+        ["p * `my q` == 1e-4"],
+        lambda c: [abs(c["p"] * c["my q"] - 1e-4)],
+    ),
+    "a curved equality far from most points": (
+        logarithmic,
+        ["p**2 + `my q`**2 == 0.5", "r + p <= 1.2"],
+        lambda c: [abs(c["p"] ** 2 + c["my q"] ** 2 - 0.5), c["r"] + c["p"] - 1.2],
+    ),
     "condition": (branching, ["x + y <= 0.3"], lambda c: [c["x"] + c["y"] - 0.3] if "y" in c else [0.0]),
 }
 
@@ -96,9 +112,10 @@ def test_draws_are_uniform():
     encoder = Encoder(mixture(), within=["x1 + x2 + x3 == 1"])
     shares = encoder.resolve(encoder.uniform(1000, np.random.default_rng(1)))[0].unit_values
     assert min(kstest(column, lambda x: 1 - (1 - x) ** 2).pvalue for column in shares.T) > 0.01
-    encoder = Encoder(logarithmic(), within=["p <= 0.1"])
-    p = encoder.decode(encoder.resolve(encoder.uniform(1000, np.random.default_rng(1)))[0])
-    assert kstest(np.log([config["p"] for config in p]), "uniform", (np.log(1e-3), np.log(100))).pvalue > 0.01
+    for within in ("p <= 0.1", "log(p) <= log(0.1)", "p * sqrt(p) <= 0.1 ** 1.5"):
+        encoder = Encoder(logarithmic(), within=[within])
+        p = encoder.decode(encoder.resolve(encoder.uniform(1000, np.random.default_rng(1)))[0])
+        assert kstest(np.log([config["p"] for config in p]), "uniform", (np.log(1e-3), np.log(100))).pvalue > 0.01
 
 
 def test_a_move_is_the_nearest_configuration_with_the_constraints():
@@ -111,6 +128,40 @@ def test_a_move_is_the_nearest_configuration_with_the_constraints():
         thresholds = (np.cumsum(ordered) - 1) / np.arange(1, 4)
         threshold = thresholds[np.flatnonzero(ordered > thresholds)[-1]]
         np.testing.assert_allclose(found, np.maximum(point - threshold, 0), atol=1e-9)
+
+
+@pytest.mark.parametrize("within", ["`my x` + `my x` + y == 0.5", "`my x` * (1 + `my x`) <= 0.3125"])
+def test_a_move_changes_parameters_with_quoted_names(within):
+    encoder = Encoder(ConfigurationSpace({"my x": (0.0, 1.0), "y": (0.0, 1.0)}), within=[within])
+    encoded, inside = encoder.resolve(np.array([[0.9, 0.0]]))
+    assert inside.all() and encoder.decode(encoded)[0]["my x"] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(("equal", "below", "width"), [(0, 1, 2), (1, 0, 2), (1, 2, 4), (2, 2, 5)])
+def test_nearest_points_of_many_constraints_are_those_of_one_search_each(equal, below, width):
+    rng = np.random.default_rng(3)
+    s = rng.random((100, width))
+    s[:20] = np.rint(s[:20])
+    rows = rng.normal(size=(100, equal + below, width))
+    right = 0.3 * rng.normal(size=(100, equal + below))
+    is_equality = np.arange(equal + below) < equal
+    near = is_equality | (rng.random(right.shape) < 0.9)
+    found = nearest_each(s, rows, right, is_equality, near)
+    some = 0
+    for i in range(100):
+        e, g = near[i] & is_equality, near[i] & ~is_equality
+        expected = nearest(s[[i]], rows[i, e], right[[i]][:, e], rows[i, g], right[[i]][:, g])[0]
+        if np.isfinite(expected).all():
+            some += 1
+            np.testing.assert_allclose(found[i], expected, atol=1e-12)
+    assert some > 40
+
+
+def test_gradients_beyond_all_numbers_leave_a_point_where_it_is():
+    space = ConfigurationSpace([Float("p", (1e-3, 1e3), log=True), Float("q", (1e-3, 1e3), log=True)])
+    encoder = Encoder(space, within=["exp(p) + q <= 1.5"])
+    encoded, inside = encoder.resolve(np.array([[1.0, 1.0], [0.2, 0.9]]))
+    assert inside.tolist() == [False, True] and encoded.unit_values[0].tolist() == [1.0, 1.0]
 
 
 def test_fixed_values_leave_the_rest_to_the_constraints():

@@ -162,13 +162,14 @@ class Prediction:
         mean, sd = mixture_moments(draw_mean, draw_sd)
         centre = latent.y_mean
         scale = latent.y_sd
-        return cls(
-            centre + scale * mean,
-            abs(scale) * sd,
-            centre + scale * draw_mean,
-            abs(scale) * draw_sd,
-            latent,
-        )
+        with np.errstate(over="ignore"):  # moments under a warp may be infinite in the user's units only
+            return cls(
+                centre + scale * mean,
+                abs(scale) * sd,
+                centre + scale * draw_mean,
+                abs(scale) * draw_sd,
+                latent,
+            )
 
     def __repr__(self) -> str:
         return self._summary().text()
@@ -312,7 +313,7 @@ def _quantile(latent: Latent, p: float) -> FloatArray:
 
 def mixture_moments(mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return mean and standard deviation of an equally weighted mixture along the first axis; infinite if one is."""
-    centre = mean.mean(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):  # infinite moments under a warp
+        centre = mean.mean(axis=0)
         deviation = np.where(mean == centre, 0.0, mean - centre)
         return centre, np.sqrt(np.mean(np.square(sd) + np.square(deviation), axis=0))

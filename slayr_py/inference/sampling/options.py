@@ -100,7 +100,7 @@ class FitOptions:
             raise DataError(f"target_acceptance is {target!r}; give a number between 0 and 1")
         object.__setattr__(self, "target_acceptance", float(target))
         object.__setattr__(self, "retries", check_integer("retries", self.retries, minimum=0))
-        check_flag("pointwise", self.pointwise)
+        object.__setattr__(self, "pointwise", check_flag("pointwise", self.pointwise))
 
     @classmethod
     def recorded(cls, arguments: Mapping[str, Any]) -> FitOptions:

@@ -48,8 +48,10 @@ def pick_freeze(
     """
     indices = np.stack([_estimate(values, encoder, points, rng) for _ in range(repeats)])  # (r, 2, k, D)
     known = np.isfinite(indices).all(axis=(0, 1, 3))
-    means = indices[:, :, known].mean(axis=2)
-    error = float(np.std(means, axis=0, ddof=1).max() / np.sqrt(repeats)) if known.any() else 0.0
+    error = 0.0
+    if known.any():
+        means = indices[:, :, known].mean(axis=2)
+        error = float(np.std(means, axis=0, ddof=1).max() / np.sqrt(repeats))
     first, total = indices.mean(axis=0)
     return Indices(first, total, error)
 
@@ -69,7 +71,9 @@ def _estimate(
     f_ab = f[:, 2 * points :].reshape(len(f), d, points).transpose(1, 0, 2)
     varies = np.ptp(f, axis=1) > 0
     indices = np.full((2, len(f), d), np.nan)
-    if varies.any():
+    if d == 1:  # the only parameter explains all of the variance; SciPy's function fails
+        indices[:, varies] = 1.0
+    elif varies.any():
         func = {"f_A": f_a[varies], "f_B": f_b[varies], "f_AB": f_ab[:, varies]}
         result = sobol_indices(func=func, n=points)
         indices[0, varies] = result.first_order

@@ -34,12 +34,14 @@ def draw(
         _, known = np.unique(numbers[np.ix_(together, others)], axis=0, return_inverse=True)
         for number in range(int(known.max(initial=-1)) + 1):
             rows = together[known.ravel() == number]
-            found = _polytope(region, numbers[rows[:1]], active[rows[:1]], columns).interior
+            # Draws are uniform in unit values, in which chains mix best unless a linear constraint is curved there.
+            curved = region.logs_of(columns, linear=False) & ~region.logs_of(columns, linear=True)
+            found = _polytope(region, numbers[rows[:1]], active[rows[:1]], columns, curved).interior
             if found is None:
                 continue
-            inside = _inside(region, numbers[rows], active[rows], columns)
-            points = hit_and_run(*found, len(rows), rng, inside, _log_density(region, columns))
-            drawn[np.ix_(rows, columns)] = region.unscaled(points, columns)
+            inside = _inside(region, numbers[rows], active[rows], columns, curved)
+            points = hit_and_run(*found, len(rows), rng, inside, _log_density(region, columns, curved))
+            drawn[np.ix_(rows, columns)] = region.unscaled(points, columns, curved)
     return _rounded(region, drawn, active, movable, rng)
 
 
@@ -77,10 +79,15 @@ def why_empty(region: Region, numbers: FloatArray, active: BoolArray) -> str:
     return f"no configuration satisfies {' and '.join(map(repr, texts))}{together}; loosen {loosen!r}"
 
 
-def _polytope(region: Region, numbers: FloatArray, active: BoolArray, columns: NDArray[np.intp]) -> Polytope:
-    """Return the polytope of the linear constraints in s, given the other numbers of a configuration (1, D)."""
+def _polytope(
+    region: Region, numbers: FloatArray, active: BoolArray, columns: NDArray[np.intp], curved: BoolArray
+) -> Polytope:
+    """Return the polytope of the linear constraints in s, given the other numbers of a configuration (1, D).
+
+    No linear constraint reads the ``curved`` columns (C,), which have unit values instead.
+    """
     values, normals = linearise(region, numbers, active, columns)
-    s = region.scaled(numbers)[0, columns]
+    s = region.scaled(numbers, columns, curved)[0]
     right = normals[0] @ s - values[0]
     applies = region.applies(active)[0]
     linear = np.array([c.is_linear for c in region.constraints]) & applies
@@ -93,7 +100,9 @@ def _polytope(region: Region, numbers: FloatArray, active: BoolArray, columns: N
     )
 
 
-def _inside(region: Region, numbers: FloatArray, active: BoolArray, columns: NDArray[np.intp]) -> Inside | None:
+def _inside(
+    region: Region, numbers: FloatArray, active: BoolArray, columns: NDArray[np.intp], curved: BoolArray
+) -> Inside | None:
     """Return the function of points that tells whether inequalities that are not linear hold; None without any."""
     bent = [k for k, c in enumerate(region.constraints) if c.has_slopes and not c.is_equality and not c.is_linear]
     if not bent:
@@ -102,7 +111,7 @@ def _inside(region: Region, numbers: FloatArray, active: BoolArray, columns: NDA
 
     def inside(points: FloatArray, chains: NDArray[np.intp]) -> BoolArray:
         full = numbers[chains]
-        full[:, columns] = region.unscaled(points, columns)
+        full[:, columns] = region.unscaled(points, columns, curved)
         good = np.ones(len(points), dtype=np.bool_)
         for k in bent:
             value = region.evaluate(region.constraints[k], full, active[chains])[0]
@@ -112,9 +121,11 @@ def _inside(region: Region, numbers: FloatArray, active: BoolArray, columns: NDA
     return inside
 
 
-def _log_density(region: Region, columns: NDArray[np.intp]) -> Callable[[FloatArray], FloatArray] | None:
+def _log_density(
+    region: Region, columns: NDArray[np.intp], curved: BoolArray
+) -> Callable[[FloatArray], FloatArray] | None:
     """Return the log density in s of points that are uniform in unit values; None if it is constant."""
-    log = np.array([region.dimensions[j].log for j in columns])
+    log = np.array([region.dimensions[j].log for j in columns]) & ~curved
     if not log.any():
         return None
     return lambda points: -np.log(region.unscaled(points, columns)[:, log]).sum(axis=1)

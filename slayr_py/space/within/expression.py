@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from slayr_py.space.dimension import FloatArray
 _LONGEST = 1000  # characters: Python's parser uses the stack
 _QUOTED = re.compile(r"`([^`]+)`")
 _FORM = 'write a comparison of numbers such as "x1 + x2 <= 1", "2*a - b >= 0.5" or "a * b == 3"'
+
+_Slope = TypeVar("_Slope", float, FloatArray)
 
 Value = tuple[FloatArray, dict[str, FloatArray]]
 """Values (n,) and their derivatives (n,) by name."""
@@ -55,14 +58,22 @@ class Comparison:
         """Return the difference (n,) and its derivatives at n values of each parameter; NaN where it is undefined."""
         count = len(values[self.names[0]])
         with np.errstate(all="ignore"):
-            return _evaluate(self._difference, {alias: values[name] for alias, name in self._aliases.items()}, count)
+            aliased = {alias: values[name] for alias, name in self._aliases.items()}
+            value, slopes = _evaluate(self._difference, aliased, count)
+        return value, self._by_name(slopes)
 
     def linear_form(self) -> tuple[dict[str, float], float] | None:
         """Return the coefficients by name and the constant of the difference; None if it is not linear."""
         form = _linear(self._difference)
-        if form is None:
-            return None
-        return {self._aliases[alias]: factor for alias, factor in form[0].items()}, form[1]
+        return None if form is None else (self._by_name(form[0]), form[1])
+
+    def _by_name(self, slopes: Mapping[str, _Slope]) -> dict[str, _Slope]:
+        """Return slopes by name; a quoted name has an alias at each of its places."""
+        found: dict[str, _Slope] = {}
+        for alias, slope in slopes.items():
+            name = self._aliases[alias]
+            found[name] = found[name] + slope if name in found else slope
+        return found
 
 
 def parse(text: str) -> list[Comparison]:

@@ -4,6 +4,7 @@ Symbols
 -------
 n, D, K, numbers, s : as in :mod:`slayr_py.space.within.region`.
 C : parameters that move. E (p, C), G (q, C) : gradients of equalities and of inequalities by s.
+curved (C,) : logarithmic parameters that have their unit values instead of s.
 """
 
 from __future__ import annotations
@@ -12,16 +13,15 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import null_space
-from scipy.optimize import nnls
 
 from slayr_py.space.dimension import FloatArray
 from slayr_py.space.rules import BoolArray
+from slayr_py.space.within.nearest import nearest, nearest_each
 from slayr_py.space.within.region import Region
 
 _NEWTON_STEPS = 15
-_INSIDE = 1e-15  # of a coordinate in [0, 1]
-_EMPTY = 1e-12  # a smaller distance of a target from the cone of the faces means that there is no point
+_PROGRESS = 0.7  # factor below which a step reduces the violation enough
+_PATIENCE = 4  # steps without enough progress until a row is given up
 _FAR = 1e-3  # of the scale of a constraint: slack from which the tangent of a constraint is ignored
 _NEAR = 100  # tolerances from which an inequality counts as active
 
@@ -39,16 +39,28 @@ def repair(region: Region, numbers: FloatArray, active: BoolArray, movable: Bool
     """
     repaired = numbers.copy()
     outside = np.flatnonzero(~region.holds(numbers, active))
+    least = np.full(len(numbers), np.inf)
+    stalled = np.zeros(len(numbers), dtype=np.intp)
     for _ in range(_NEWTON_STEPS):
         for rows, columns in groups(region, repaired, active, movable, outside):
             moved = _step(region, repaired[rows], active[rows], columns)
             known = np.isfinite(moved).all(axis=1)
-            repaired[np.ix_(rows[known], columns)] = region.unscaled(np.clip(moved[known], 0.0, 1.0), columns)
-        holds = region.holds(repaired[outside], active[outside])
-        outside = outside[~holds]
+            repaired[np.ix_(rows[known], columns)] = moved[known]
+        outside = outside[~region.holds(repaired[outside], active[outside])]
         if not len(outside) or all(c.is_linear or not c.has_slopes for c in region.constraints):
             break
+        violation = _violation(region, repaired[outside], active[outside])
+        stalled[outside] = np.where(violation < _PROGRESS * least[outside], 0, stalled[outside] + 1)
+        least[outside] = np.minimum(least[outside], violation)
+        outside = outside[stalled[outside] < _PATIENCE]
     return repaired
+
+
+def _violation(region: Region, numbers: FloatArray, active: BoolArray) -> FloatArray:
+    """Return the largest violation of a comparison on its scale, (n,)."""
+    compared = np.array([c.has_slopes for c in region.constraints])
+    excess = region.excess(numbers, active)[:, compared] / region.scales[compared]
+    return np.asarray(excess.max(axis=1, initial=0.0))
 
 
 def groups(
@@ -67,28 +79,62 @@ def groups(
 
 
 def _step(region: Region, numbers: FloatArray, active: BoolArray, columns: NDArray[np.intp]) -> FloatArray:
-    """Return the nearest s (n, C) in the linear constraints and the tangents of the others; NaN without any.
+    """Return the nearest numbers (n, C) in the linear constraints and the tangents of the others; NaN if unknown.
 
     All rows have the same constraints. The gradients of linear ones are the same too, so they are moved together.
     """
-    values, normals = linearise(region, numbers, active, columns)
-    used = [k for k, c in enumerate(region.constraints) if c.has_slopes and region.applies(active[:1])[0, k]]
-    equal = [k for k in used if region.constraints[k].is_equality]
-    below = [k for k in used if not region.constraints[k].is_equality]
-    margin = np.array([0.0 if region.constraints[k].is_linear else 0.5 * region.tolerances[k] for k in below])
-    s = region.scaled(numbers)[:, columns]
+    applies = region.applies(active[:1])[0]
+    used = np.flatnonzero(applies & [c.has_slopes for c in region.constraints])
     if all(region.constraints[k].is_linear for k in used):
-        return nearest(s, normals[0, equal], values[:, equal], normals[0, below], values[:, below])
-    farthest = np.array([-np.inf if region.constraints[k].is_linear else -_FAR * region.scales[k] for k in below])
-    moved = np.full(s.shape, np.nan)
-    for row in range(len(s)):
-        if np.isfinite(normals[row]).all() and np.isfinite(values[row]).all():
-            near = values[row, below] > farthest
-            some = np.array(below, dtype=np.intp)[near]
-            excess = values[[row]][:, some] + margin[near]
-            at = values[[row]][:, equal]
-            moved[row] = nearest(s[[row]], normals[row, equal], at, normals[row, some], excess)[0]
+        values, normals = linearise(region, numbers, active, columns)
+        is_equality = np.array([region.constraints[k].is_equality for k in used], dtype=np.bool_)
+        equal, below = used[is_equality], used[~is_equality]
+        s = region.scaled(numbers, columns)
+        s = nearest(s, normals[0, equal], values[:, equal], normals[0, below], values[:, below])
+        return region.unscaled(np.clip(s, 0.0, 1.0), columns)
+    moved = _tangent_step(region, numbers, active, columns, used, np.zeros(len(columns), dtype=np.bool_))
+    curved = region.logs_of(columns, linear=False)
+    if not curved.any():
+        return moved
+    # A logarithm is straight in unit values, a product in s: take the better of both steps.
+    other = _tangent_step(region, numbers, active, columns, used, curved)
+    left, left_by_other = (_violation_after(region, numbers, active, columns, each) for each in (moved, other))
+    better = np.flatnonzero(left_by_other < left)
+    moved[better] = other[better]
     return moved
+
+
+def _violation_after(
+    region: Region, numbers: FloatArray, active: BoolArray, columns: NDArray[np.intp], moved: FloatArray
+) -> FloatArray:
+    """Return the violation (n,) after a step; infinite without a step."""
+    known = np.asarray(np.isfinite(moved).all(axis=1))
+    after = numbers.copy()
+    after[:, columns] = np.where(known[:, None], moved, after[:, columns])
+    return np.where(known, _violation(region, after, active), np.inf)
+
+
+def _tangent_step(
+    region: Region,
+    numbers: FloatArray,
+    active: BoolArray,
+    columns: NDArray[np.intp],
+    used: NDArray[np.intp],
+    curved: BoolArray,
+) -> FloatArray:
+    """Return the nearest numbers (n, C) in the tangents of constraints by s, of ``curved`` columns by unit values."""
+    values, normals = linearise(region, numbers, active, columns)
+    slopes = region.unit_steps(numbers)[:, columns] / region.width[columns]
+    with np.errstate(over="ignore", invalid="ignore"):
+        normals *= np.where(curved, slopes, 1.0)[:, None, :]
+    names = {region.dimensions[j].name for j in columns[curved]}
+    straight = np.array([c.is_linear and not names.intersection(c.names) for c in region.constraints])
+    is_equality = np.array([c.is_equality for c in region.constraints])
+    right = values + np.where(straight | is_equality, 0.0, 0.5 * region.tolerances)
+    near = is_equality | straight | (values > -_FAR * region.scales)
+    s = region.scaled(numbers, columns, curved)
+    moved = nearest_each(s, normals[:, used], right[:, used], is_equality[used], near[:, used])
+    return region.unscaled(np.clip(moved, 0.0, 1.0), columns, curved)
 
 
 def linearise(
@@ -107,48 +153,9 @@ def linearise(
         for name, slope in slopes.items():
             j = region.position.get(name)
             if j in place:
-                normals[rows, k, place[j]] = slope * region.width[j]
+                with np.errstate(over="ignore"):
+                    normals[rows, k, place[j]] = slope * region.width[j]
     return values, normals
-
-
-def nearest(
-    s: FloatArray, equalities: FloatArray, differences: FloatArray, inequalities: FloatArray, excess: FloatArray
-) -> FloatArray:
-    """Return the nearest points (n, C) to s with E s' = E s - difference, G s' <= G s - excess and 0 <= s' <= 1.
-
-    The null space removes the equalities. The rest is least distance programming, which non-negative least squares
-    solve (Lawson & Hanson 1974, chapter 23). Rows are NaN if there is no such point.
-
-    Parameters
-    ----------
-    s : (n, C) float64
-    equalities, inequalities : (p, C) and (q, C) float64
-        E and G.
-    differences, excess : (n, p) and (n, q) float64
-    """
-    width = s.shape[1]
-    rows, differences = _normalised(equalities, differences)
-    faces, excess = _normalised(inequalities, excess)
-    identity = np.eye(width)
-    start = s - differences @ np.linalg.pinv(rows).T if len(rows) else s.copy()
-    faces = np.vstack([faces, identity, -identity])
-    excess = np.hstack([excess + (start - s) @ faces[: excess.shape[1]].T, start - 1.0, -start])
-    outside = np.flatnonzero((excess > _INSIDE).any(axis=1))
-    if not len(outside):
-        return start
-    basis = null_space(rows) if len(rows) else identity
-    system = np.vstack([-(faces @ basis).T, np.zeros((1, len(faces)))])
-    target = np.zeros(len(system))
-    target[-1] = 1.0
-    for row in outside:
-        system[-1] = excess[row]
-        weights, distance = nnls(system, target)
-        residual = system @ weights - target
-        if distance < _EMPTY or residual[-1] > -(_EMPTY**2):
-            start[row] = np.nan
-        else:
-            start[row] += basis @ (-residual[:-1] / residual[-1])
-    return start
 
 
 def along_faces(
@@ -200,9 +207,3 @@ def _projector(gradient: FloatArray, equalities: FloatArray, active: FloatArray)
         if not len(multipliers) or multipliers.min() >= 0:
             return np.asarray(identity - inverse @ rows)
         del working[int(np.argmin(multipliers))]
-
-
-def _normalised(rows: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
-    lengths = np.linalg.norm(rows, axis=1)
-    kept = lengths > 0
-    return rows[kept] / lengths[kept, None], right[:, kept] / lengths[kept]

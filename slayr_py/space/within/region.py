@@ -192,14 +192,34 @@ class Region:
             configs.append({**self._constants, **config})
         return configs
 
-    def scaled(self, numbers: FloatArray) -> FloatArray:
-        """Return s of numbers (n, D)."""
-        return np.asarray((numbers - self.lower) / self.width)
+    def scaled(self, numbers: FloatArray, columns: NDArray[np.intp], curved: BoolArray | None = None) -> FloatArray:
+        """Return s (n, C) of some columns of numbers (n, D); unit values of the ``curved`` ones, (C,)."""
+        s = (numbers[:, columns] - self.lower[columns]) / self.width[columns]
+        for place in () if curved is None else np.flatnonzero(curved):
+            j = columns[place]
+            s[:, place] = np.log(numbers[:, j] / self.lower[j]) / self._log_range(j)
+        return np.asarray(s)
 
-    def unscaled(self, s: FloatArray, columns: NDArray[np.intp]) -> FloatArray:
-        """Return the numbers (n, C) of s of some columns, within their bounds."""
+    def unscaled(self, s: FloatArray, columns: NDArray[np.intp], curved: BoolArray | None = None) -> FloatArray:
+        """Return the numbers (n, C) of s of some columns, or of unit values, within their bounds."""
         lower = self.lower[columns]
-        return np.asarray(np.clip(lower + s * self.width[columns], lower, lower + self.width[columns]))
+        numbers = lower + s * self.width[columns]
+        for place in () if curved is None else np.flatnonzero(curved):
+            j = columns[place]
+            numbers[:, place] = self.lower[j] * np.exp(s[:, place] * self._log_range(j))
+        return np.asarray(np.clip(numbers, lower, lower + self.width[columns]))
+
+    def logs_of(self, columns: NDArray[np.intp], linear: bool) -> BoolArray:
+        """Return which columns are logarithmic floats that some constraint of one kind reads, (C,).
+
+        Linear constraints are straight in s, others may be straighter in unit values.
+        """
+        names = {n for c in self.constraints if c.has_slopes and c.is_linear == linear for n in c.names}
+        moving = [self.dimensions[j] for j in columns]
+        return np.array([d.log and d.kind == "float" and d.name in names for d in moving], dtype=np.bool_)
+
+    def _log_range(self, j: int) -> float:
+        return float(np.log1p(self.width[j] / self.lower[j]))
 
     def unit_steps(self, numbers: FloatArray) -> FloatArray:
         """Return the derivatives of the numbers by their unit values, (n, D)."""

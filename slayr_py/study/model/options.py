@@ -168,13 +168,18 @@ class SamplerOptions:
                 raise DataError("prior_beta is the weight of a prior=, but there is none; give one, or leave it out")
         if self.prior is not None:
             self.criterion.logarithmic()  # raises if a prior cannot multiply it
-        check_flag("interior", self.interior)
-        check_flag("default", self.default)
         if self.cost is not None:
             check_cost_name(self.cost)
             self._check_improvement("cost", "which divides the expected improvement")
-        check_flag("warm_starts", self.warm_starts)
-        check_flag("noisy", self.noisy)
+        for name in ("interior", "default", "warm_starts", "noisy"):
+            object.__setattr__(self, name, check_flag(name, getattr(self, name)))
+        if self.priors is not None and not isinstance(self.priors, Mapping):
+            raise DataError(
+                f"priors is {self.priors!r:.200}; give a mapping of hyperparameters, as in "
+                'priors={"sigma_n": sl.LogNormal(-4, 0.5)}'
+            )
+        if self.on_progress is not None and not callable(self.on_progress):
+            raise DataError(f"on_progress is {self.on_progress!r:.200}; give a function of one Phase")
         _check_choice("warp", self.warp, get_args(Warp))
         _check_choice("failures", self.failures, get_args(Failures))
 

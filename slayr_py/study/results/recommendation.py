@@ -15,14 +15,13 @@ from typing_extensions import Unpack, override
 
 from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, FitKeywords, GaussianProcess, Method, Posterior, recorded_model
-from slayr_py.space import recorded_function
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.model.options import LOOP_OPTIONS, SamplerOptions
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.surrogate import GivenKernel
 from slayr_py.study.results.refits import RecordedFits, fitted_numbers, recorded_fits
 from slayr_py.study.results.tables import comparable_trials, fixed_values_text
-from slayr_py.study.sampler import declared_space_of, space_of
+from slayr_py.study.sampler import declared_space_of, space_of, within_of
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.objectives import goal_of
@@ -137,16 +136,13 @@ class _RecordedSpace(DeclaredSpace):
 
 def _recorded_space(study: Study, last: RecordedFits) -> DeclaredSpace:
     """Return a declared space with the model of a recorded fit, or with the models of a recorded stack."""
-    models = [recorded_model(fit.record) for fit in last.fits]
+    within = within_of(study)
+    models = [recorded_model(fit.record, within) for fit in last.fits]
     recorded: Method = last.fits[0].record["arguments"]["method"]
     method = recorded if METHODS[recorded].point_estimate else LOOP_OPTIONS.method
     model = models[0]
     gp = GaussianProcess.of(models, None if last.stack else model.kernel)  # with the priors of each part
-    stored = (study_record(study) or {}).get("within", [])
-    within = [each if isinstance(each, str) else recorded_function(each["function"]) for each in stored] or None
-    options = SamplerOptions.of(
-        kernel=gp.kernel, warp=model.given_warp, noisy=is_noisy(study), method=method, within=within
-    )
+    options = SamplerOptions.of(kernel=gp.kernel, warp=model.given_warp, noisy=is_noisy(study), method=method)
     declared = _RecordedSpace(gp.encoder, options, Session())
     declared.surrogate = declared.surrogate_with_history = GivenKernel(gp, model.kernel)
     return declared

@@ -24,6 +24,7 @@ from slayr_py.inference import (
 )
 from slayr_py.study.model.costs import fit_name
 from slayr_py.study.model.feasibility import feasibility_results
+from slayr_py.study.sampler import within_of
 from slayr_py.study.storage.attributes import FIT_KEY, study_record, suggestion_record
 from slayr_py.study.storage.costs import log_costs
 from slayr_py.study.storage.fit_records import keys, with_stored_once
@@ -199,7 +200,7 @@ def _output_again(
         fit_key, start_key = keys(name)
         record = _complete(study, _trial(study, number).user_attrs[fit_key], start_key)
         numbers = set(from_ranges(record.pop("trials")))
-        model = recorded_model(record)
+        model = recorded_model(record, within_of(study))
         results = read(study, model.encoder.space, numbers=numbers)
         observed = observe(model, results.configs, results.values, *_observation_options(record))
     return posterior_again(record, observed, progress)
@@ -231,7 +232,7 @@ def _recorded_fit(study: Study, number: int, objective: int, reduced: Mapping[st
             "does not have: restore a copy of it"
         )
     numbers = from_ranges(ranges)
-    model = recorded_model(record)
+    model = recorded_model(record, within_of(study))
     values = observations(study, model.encoder.space, numbers, objective)
     if missing := sorted(set(numbers).difference(values.numbers)):
         raise StorageError(

@@ -277,8 +277,9 @@ class Result:
         """Return where the optimum is: an interval for each number, a probability for each level and branch.
 
         Functions are drawn from the posterior, and the optimum of each of them is found. Models of failures and
-        constraints are drawn too, and ``fixed`` values hold. The posterior is that of the model: a feature of the
-        function that no evaluation has shown is not in it. The first use fits the model as `recommended` does.
+        constraints are drawn too. Constraints on inputs hold, and so do ``fixed`` values unless the study was loaded.
+        The posterior is that of the model: a feature of the function that no evaluation has shown is not in it. The
+        first use fits the model as `recommended` does.
 
         Parameters
         ----------

@@ -224,7 +224,7 @@ def tell(
     ----------
     study : optuna.Study
     trial : Trial or int
-        A trial or its number.
+        A running trial or its number.
     value : float, optional
         A number, also as text ("74.3"); of several objectives a sequence, or a mapping of their names. NaN and infinite
         values fail the trial.
@@ -240,29 +240,62 @@ def tell(
     Raises
     ------
     DataError
-        If the value, an error or the cost is illegal, or there is a cost although the sampler has no ``cost``. The
-        trial stays open; call this function again with the right value.
+        If the value, an error or the cost is illegal, there is a cost although the sampler has no ``cost``, or the
+        state does not suit the value. The trial stays open, without any of them; call this function again with the
+        right value. Also if there is no such trial, or it is not running.
     StorageError
         If the storage fails. The value is not stored; call this function again.
     """
     price = None if cost is None else _told_cost(study, cost)
     told: list[float] | None = None
+    _check_state(state, value)
     goals = goals_of(study)
     if state is None or state == TrialState.COMPLETE:
         told = [_told_value(each) for each in split_values(study, value)]
-    elif value is not None:
-        told = [cast(float, each) for each in split_values(study, value)]
     with translate_storage_errors():
+        running = _running_trial(study, trial)
         if sd is not None:
             errors = [sd] if len(goals) == 1 else sd
             if not isinstance(errors, Sequence) or len(errors) != len(goals):
                 raise DataError(f"sd is {sd!r}; give one standard deviation for each of the {len(goals)} objectives")
             known = [_told_error(error) for error in errors]
-            number = trial if isinstance(trial, int) else trial.number
-            set_trial_attribute(study, study.trials[number], ERROR_KEY, known[0] if len(goals) == 1 else known)
+            set_trial_attribute(study, running, ERROR_KEY, known[0] if len(goals) == 1 else known)
         if price is not None:
-            set_trial_attribute(study, study.trials[trial if isinstance(trial, int) else trial.number], *price)
-        return study.tell(trial, told, state)
+            set_trial_attribute(study, running, *price)
+        return study.tell(running.number, told, state)
+
+
+def _check_state(state: TrialState | None, value: object) -> None:
+    """Raise `DataError` if a state cannot be told, or not with this value."""
+    if state in (TrialState.FAIL, TrialState.PRUNED):
+        if value is not None:
+            raise DataError(
+                f"the value is {value!r:.200} and the state {state.name}: a failed or pruned trial has no value; leave "
+                "one of them out"
+            )
+    elif state not in (None, TrialState.COMPLETE):
+        raise DataError(f"the state is {state!r:.80}; leave it out, or give TrialState.FAIL or TrialState.PRUNED")
+
+
+def _running_trial(study: Study, trial: object) -> FrozenTrial:
+    """Return the trial with this number, which has to be running, before anything about it is stored."""
+    if isinstance(trial, Trial):
+        number = trial.number
+    elif isinstance(trial, int | np.integer) and not isinstance(trial, bool):
+        number = int(trial)
+    else:
+        raise DataError(f"the trial is {trial!r:.200}; give the trial that ask returned, or its number")
+    trials = study.get_trials(deepcopy=False)
+    if not 0 <= number < len(trials):
+        raise DataError(f"study {study.study_name!r} has no trial {number}; it has {len(trials)}, numbered from 0")
+    if trials[number].state == TrialState.WAITING:
+        raise DataError(f"trial {number} of study {study.study_name!r} is enqueued; start it by ask first")
+    if trials[number].state != TrialState.RUNNING:
+        raise DataError(
+            f"trial {number} of study {study.study_name!r} is finished ({trials[number].state.name}) and keeps its "
+            "value; ask for another one"
+        )
+    return trials[number]
 
 
 def _told_error(sd: object) -> float:

@@ -34,7 +34,7 @@ def parse_constraints(texts: Iterable[str]) -> tuple[Constraint, ...]:
     DataError
         For another form, a limit that is not a finite number, or a name that occurs twice.
     """
-    if isinstance(texts, str):
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
         raise DataError(f'constraints are a list of texts such as ["memory <= 8"], not {texts!r}')
     parsed: dict[str, Constraint] = {}
     for text in texts:

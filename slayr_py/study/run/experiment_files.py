@@ -21,6 +21,9 @@ from slayr_py.text_files import decimal_mark, read_text, table_note, table_separ
 PENDING = "PENDING"
 """State of an experiment without a result yet."""
 
+PRUNED = "PRUNED"
+"""State of a trial that a pruner has stopped."""
+
 STATUS = "status"
 """Column with the status of experiments, in `_STATES`; capital letters do not matter."""
 
@@ -31,7 +34,13 @@ _STATES = {
     **dict.fromkeys(("planned", "pending", "running", "waiting"), PENDING),
 }
 _EMPTY = ("", "nan", "NaN")
-_OF_STUDIES = ("number", "state", "value")
+_STATE = "state"
+_OF_STUDIES = ("number", _STATE, "value", "last_step")
+_LEFT_OUT = {
+    "pruned: the last value that it reported is not a result": (PRUNED,),
+    "not finished": ("RUNNING", "WAITING"),
+}
+_OF_TRIALS = ("COMPLETE", "FAIL", PRUNED, "RUNNING", "WAITING")
 _PREFIX = "params_"
 
 
@@ -71,15 +80,16 @@ def read_experiments(
 
     Semicolons or tabs between cells and commas in numbers are recognised. A column ``status`` tells finished, failed
     and planned experiments apart: "planned" or an empty status without a result means that there is none yet. Without
-    this column, an experiment without a result failed. Empty rows and columns are left out. Levels that are texts are
-    read as texts, also if they look like numbers; "None" and "NA" may be levels.
+    this column, an experiment without a result failed. Empty rows and columns are left out, and so are pruned and
+    unfinished trials if the table is one of trials with a column ``state``. Levels that are texts are read as texts,
+    also if they look like numbers; "None" and "NA" may be levels.
 
     Parameters
     ----------
     path : str or Path
     encoder : Encoder
     targets : sequence of str
-        Columns of the results, one for each objective.
+        Columns of the results, one for each objective. Those of several may be called ``values_<name>``.
     separator : str, optional
         Character between cells; by default it is recognised by the header.
     note : callable
@@ -88,8 +98,8 @@ def read_experiments(
     Returns
     -------
     table : pandas.DataFrame
-        Columns of parameters, ``value`` (of several objectives, ``values_<name>``), their known errors ``y_sd``, and
-        "state": COMPLETE, FAIL or PENDING.
+        Columns of parameters (``params_state`` and ``params_value`` if they have these names), ``value`` (of several
+        objectives, ``values_<name>``), their known errors ``y_sd``, and "state": COMPLETE, FAIL or PENDING.
     form : FileForm
 
     Raises
@@ -103,7 +113,8 @@ def read_experiments(
     header = rows[0]
     if repeated := [name for name in header if header.count(name) > 1]:
         raise DataError(f"{path} has two columns {repeated[0]!r}; rename or drop one of them")
-    numeric = {*targets, ERROR_KEY, *encoder.real_names, *(_PREFIX + name for name in encoder.real_names)}
+    results = [_result_column(target, header, len(targets)) for target in targets]
+    numeric = {*results, ERROR_KEY, *encoder.real_names, *(_PREFIX + name for name in encoder.real_names)}
     decimal = decimal_mark(used, (row[i] for i, name in enumerate(header) if name in numeric for row in rows[1:]))
     if form := table_note(path, used, decimal):
         note(form)
@@ -111,7 +122,27 @@ def read_experiments(
     if (empty := table.index[(table == "").all(axis=1)]).size:
         note(f"left out: row{'s' if len(empty) > 1 else ''} {', '.join(map(str, empty))} of {path.name}, empty")
         table = table.drop(index=empty)
+    table = _with_results(table, path, encoder, note)
     return _read(table, path, encoder, targets, decimal, note), FileForm(tuple(header), used, decimal)
+
+
+def _result_column(target: str, columns: Sequence[str], count: int) -> str:
+    """Return the column of the results of one of several objectives, also in a table of trials."""
+    of_trials = f"values_{target}"
+    return of_trials if count > 1 and target not in columns and of_trials in columns else target
+
+
+def _with_results(table: pd.DataFrame, path: Path, encoder: Encoder, note: Callable[[str], None]) -> pd.DataFrame:
+    """Return a table without pruned and unfinished trials, if its column ``state`` has states of trials."""
+    of_parameter = _STATE in encoder.space and _PREFIX + _STATE not in table.columns
+    has_status = _status_column([name for name in table.columns if name not in encoder.space]) is not None
+    if _STATE not in table.columns or of_parameter or has_status or not table[_STATE].isin(_OF_TRIALS).all():
+        return table
+    for why, states in _LEFT_OUT.items():
+        if (rows := table.index[table[_STATE].isin(states)]).size:
+            note(f"left out: row{'s' * (len(rows) > 1)} {', '.join(map(str, rows))} of {path.name}, {why}")
+            table = table.drop(index=rows)
+    return table
 
 
 def has_only_proposals(path: Path, targets: Sequence[str], separator: str | None = None) -> bool:
@@ -160,16 +191,17 @@ def _read(
     decimal: str,
     note: Callable[[str], None],
 ) -> pd.DataFrame:
-    for target in targets:
-        if target not in table.columns:
+    results = {target: _result_column(target, list(table.columns), len(targets)) for target in targets}
+    for target, result in results.items():
+        if result not in table.columns:
             raise DataError(f"{path} has no column {target!r} of results{did_you_mean(target, table.columns)}")
         if target in encoder.space and _PREFIX + target not in table.columns:
             raise DataError(f"the column {target!r} of {path} is a parameter; name the column of the results")
     read = pd.DataFrame(index=table.index)
-    known = {*targets, ERROR_KEY, *_OF_STUDIES}
+    known = {*results.values(), ERROR_KEY, *_OF_STUDIES}
     dimensions = {d.name: d for d in encoder.dimensions}
     for name in encoder.space:
-        column = next((each for each in (name, _PREFIX + name) if each in table.columns), None)
+        column = next((each for each in (_PREFIX + name, name) if each in table.columns), None)
         if column is None:
             if name in dimensions and name not in encoder.conditional:
                 raise DataError(f"{path} has no column for the parameter {name!r}{did_you_mean(name, table.columns)}")
@@ -177,13 +209,14 @@ def _read(
         known.add(column)
         if name in dimensions:
             where = f"{path}, row {{}}, column {column!r}"
-            read[name] = _column(table[column], partial(_value, dimension=dimensions[name], decimal=decimal), where)
+            label = _PREFIX + name if name in (_STATE, "value") else name
+            read[label] = _column(table[column], partial(_value, dimension=dimensions[name], decimal=decimal), where)
     failed = pd.Series(False, index=table.index)
-    for target in targets:
-        failed |= table[target].isin([text for text, state in _STATES.items() if state == "FAIL"])
+    for target, result in results.items():
+        failed |= table[result].isin([text for text, state in _STATES.items() if state == "FAIL"])
         column_name = "value" if len(targets) == 1 else f"values_{target}"
-        where = f"{path}, row {{}}, column {target!r}"
-        read[column_name] = _column(table[target].where(~failed, ""), lambda cell: _result(cell, decimal), where)
+        where = f"{path}, row {{}}, column {result!r}"
+        read[column_name] = _column(table[result].where(~failed, ""), lambda cell: _result(cell, decimal), where)
         error = ERROR_KEY if len(targets) == 1 else f"{ERROR_KEY}_{target}"
         known.add(error)
         if error in table.columns:

@@ -13,12 +13,12 @@ import optuna
 import pandas as pd
 from ConfigSpace import Configuration
 from optuna import Study
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean
 from slayr_py.space import Encoder
-from slayr_py.study.run.experiment_files import PENDING, read_experiments
+from slayr_py.study.run.experiment_files import PENDING, PRUNED, read_experiments
 from slayr_py.study.run.objective import Values, as_value
 from slayr_py.study.storage.attributes import ERROR_KEY, HISTORY, OUTSIDE_KEY, SUGGESTION_KEY, is_history
 from slayr_py.study.storage.distributions import is_active, space_to_distributions, to_params
@@ -34,6 +34,7 @@ _PREFIX = "params_"
 _IGNORED = ("number", "state", "last_step", "datetime_start", "datetime_complete", "duration")
 _IGNORED_PREFIXES = ("user_attrs_", "system_attrs_", "Unnamed: ")  # of Optuna's table, and of an index in a CSV file
 _UNFINISHED = ("RUNNING", "WAITING")
+_FAILED = "FAIL"
 
 
 class Experiment(NamedTuple):
@@ -111,10 +112,12 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VA
         ``user_attrs_y_sd`` has the known standard deviations of the errors of the values; an empty cell means that the
         error is unknown. The other columns of `Result.trials` and of Optuna's ``trials_dataframe`` are ignored. An
         inactive parameter is NaN, None or absent. A value that is None, NaN or infinite marks a failed experiment; an
-        infinite one raises a warning. Unfinished trials, and failed ones without parameters, are omitted. Several
+        infinite one raises a warning. Unfinished trials, and failed ones without parameters, are omitted. Pruned
+        trials are omitted with a warning, because the last value that they reported is not their result. Several
         objectives have a column ``values_<name>`` each, which may be called by the name alone, and errors
         ``y_sd_<name>``; in a pair a sequence or a mapping of their names. The experiment failed if one of its values is
-        missing. A column with the name of the cost has costs; an empty cell is an unknown one.
+        missing. A column with the name of the cost has costs; an empty cell is an unknown one. Another cost in a table
+        of `Result.trials` is left out with a warning.
     encoder : Encoder
     outcomes : Outcomes
         The objectives.
@@ -148,9 +151,9 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VA
 def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encoder, cost: str | None = None) -> None:
     """Add past experiments to a study as finished trials, except those that it already has.
 
-    An experiment with the parameters and value of a finished trial is that trial; repeated ones are counted. One
-    without a result yet is a running trial, which gets the result when the experiment has one. ``cost`` is the name of
-    the cost.
+    An experiment with the parameters and value of a finished trial is that trial; repeated ones are counted. A warning
+    says if it has another known error or cost than the trial, which keeps its own. One without a result yet is a
+    running trial, which gets the result when the experiment has one. ``cost`` is the name of the cost.
     """
     if not experiments:
         return
@@ -158,19 +161,25 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
     finished = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
     with search_lock(study):  # processes that start the same study add its history once
         trials = study.get_trials(deepcopy=False, states=finished)
-        there = Counter(_key(trial.params, finite_values(trial)) for trial in trials)
+        there: dict[str, list[FrozenTrial]] = {}
+        for trial in trials:
+            there.setdefault(_key(trial.params, finite_values(trial)), []).append(trial)
+        changed: dict[str, list[int]] = {}
         running = [t for t in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)) if is_history(t)]
         for params, values, y_sd, is_pending, outside, price in experiments:
-            if not is_pending and there[_key(params, values)] > 0:
-                there[_key(params, values)] -= 1
-                continue
             known: dict[str, Any] = {}
             if y_sd is not None:
                 known[ERROR_KEY] = y_sd[0] if len(y_sd) == 1 else list(y_sd)
-            if outside:
-                known[OUTSIDE_KEY] = outside
             if price is not None and cost is not None:
                 known[cost] = price
+            if not is_pending and (same := there.get(_key(params, values))):
+                stored = min(same, key=lambda trial: len(_different(trial, known)))
+                same.remove(stored)
+                for name in _different(stored, known):
+                    changed.setdefault(name, []).append(stored.number)
+                continue
+            if outside:
+                known[OUTSIDE_KEY] = outside
             ended = TrialState.FAIL if values is None else TrialState.COMPLETE
             started = next((trial for trial in running if trial.params == params), None)
             if started is not None:
@@ -190,6 +199,19 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
                 )
             )
 
+    for name, numbers in changed.items():
+        several = len(numbers) > 1
+        which = f"trial{'s' * several} {', '.join(map(str, numbers))} of study {study.study_name!r}"
+        _warn(
+            f"{which} keep{'s' * (not several)} the stored {name}, which differs from that of the history: to use the "
+            "new one, give the history to a study with another name"
+        )
+
+
+def _different(trial: FrozenTrial, known: Mapping[str, Any]) -> list[str]:
+    """Return the names of the known errors and the cost whose value a trial has not stored."""
+    return [name for name, value in known.items() if trial.user_attrs.get(name) != value]
+
 
 def _warn(text: str) -> None:
     warnings.warn(text, UserWarning, stacklevel=2)
@@ -207,15 +229,25 @@ def _rows_of_table(table: pd.DataFrame, encoder: Encoder, outcomes: Outcomes) ->
         raise DataError(f"history has no column {missing[0]!r}; its columns: {', '.join(columns)}")
     if repeated := [target for target, count in Counter(targets).items() if target is not None and count > 1]:
         raise DataError(f"history has two columns for {repeated[0].removeprefix(_PREFIX)!r}; drop one of them")
+    pruned = []
     for label, cells in zip(table.index, table.itertuples(index=False, name=None), strict=True):
         read = {target: cell for target, cell in zip(targets, cells, strict=True) if target is not None}
         ignored = {column: cell for column, target, cell in zip(columns, targets, cells, strict=True) if target is None}
-        if str(ignored.get("state")) not in _UNFINISHED:
+        state = str(ignored.get("state"))
+        if state == PRUNED:
+            pruned.append(str(label))
+        elif state not in _UNFINISHED:
             values = [read.pop(name) for name in outcomes.values]
+            if state == _FAILED:
+                values = [None] * len(values)
             y_sd = [read.pop(name, None) for name in outcomes.errors]
             cost = _cost(f"history row {label}", read.pop(outcomes.cost or "", None))
             given = {name.removeprefix(_PREFIX): read[name] for name in read}
-            yield _Row(f"history row {label}", given, values, y_sd, str(ignored.get("state")) == PENDING, cost)
+            yield _Row(f"history row {label}", given, values, y_sd, state == PENDING, cost)
+    if pruned:
+        s = "s" * (len(pruned) > 1)
+        which = f"{len(pruned)} pruned trial{s} of the history, row{s} {', '.join(pruned)}"
+        _warn(f"left out: {which}; the last value that a pruned trial reported is not a result")
 
 
 def _target(column: str, columns: Sequence[str], encoder: Encoder, outcomes: Outcomes) -> str | None:
@@ -232,8 +264,18 @@ def _target(column: str, columns: Sequence[str], encoder: Encoder, outcomes: Out
         return outcome
     if column in _IGNORED or column.startswith(_IGNORED_PREFIXES):
         return None
+    if _is_cost_of_study(column, columns):
+        _warn(f"left out: the column {column!r} of the history, a cost of its study; cost={column!r} reads it")
+        return None
     known = [*encoder.space, *outcomes.values]
     raise DataError(f"history has the column {column!r}, which is not a parameter{did_you_mean(bare, known)}")
+
+
+def _is_cost_of_study(column: str, columns: Sequence[str]) -> bool:
+    """Return whether a column is the cost in a table of trials of a study with one, where it follows the state."""
+    of_trials = "number" in columns and any(each.startswith(_PREFIX) for each in columns)
+    is_next = "state" in columns and columns[columns.index("state") + 1 :][:1] == [column]
+    return of_trials and is_next and not column.startswith(_PREFIX)
 
 
 def _row_of_pair(i: int, pair: object, outcomes: Outcomes) -> _Row:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from inspect import signature
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def minimize(
     study_name: str | None = None,
     direction: str = "minimize",
     directions: Sequence[str] | Mapping[str, str] | None = None,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Iterable[Callback] = (),
     timeout: float | None = None,
     max_seconds: float | None = None,
     max_cost: float | None = None,
@@ -95,7 +96,7 @@ def minimize(
         ``directions={"error": "minimize", "speed": "maximize"}``. The objective then returns a tuple of numbers, or a
         dict with the names; constraints follow as above, in a pair. The study searches the front of the best
         compromises: `Result.front`.
-    callbacks : sequence of callables
+    callbacks : iterable of callables
         Optuna callbacks, ``callback(study, frozen_trial)``.
     timeout : float, optional
         Seconds after which no further trial starts.
@@ -207,10 +208,11 @@ def minimize(
     if not callable(objective):
         raise DataError(f"the objective must be a function of one configuration, not {objective!r}")
     budget = check_integer("budget", budget)
-    if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
-        raise DataError(f"timeout is {timeout!r}; give a positive number of seconds")
-    if callable(callbacks) or not isinstance(callbacks, Iterable) or not all(map(callable, callbacks)):
-        raise DataError(f"callbacks is {callbacks!r:.200}; give a list of functions, as in callbacks=[show]")
+    if timeout is not None:
+        if isinstance(timeout, bool) or not isinstance(timeout, Real) or not timeout > 0:
+            raise DataError(f"timeout is {timeout!r}; give a positive number of seconds")
+        timeout = float(timeout)
+    after_trials = _read_callbacks(callbacks)
     if max_seconds is not None:
         max_seconds = check_number("max_seconds", max_seconds)
     if max_cost is not None:
@@ -245,7 +247,7 @@ def minimize(
         )
         result = Result(study, space_of(study))
         if may_spend(study, budget, options.get("cost"), max_cost):
-            _run(result, settings, progress, callbacks, stop)
+            _run(result, settings, progress, after_trials, stop)
             if pruner is not None:
                 warn_without_reports(study)
     return result
@@ -272,6 +274,15 @@ def maximize(objective: Objective, space: Space, budget: int = 50, **options: An
         if name in options:
             raise TypeError(f"{name}= is an argument of slayr_py.minimize; maximize has one direction")
     return minimize(objective, space, budget, direction="maximize", **options)
+
+
+def _read_callbacks(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
+    """Return the callbacks, of which an iterator yields each only once."""
+    known = None if callable(callbacks) or not isinstance(callbacks, Iterable) else tuple(callbacks)
+    if known is None or not all(map(callable, known)):
+        shown = callbacks if known is None else list(known)
+        raise DataError(f"callbacks is {shown!r:.200}; give a list of functions, as in callbacks=[show]")
+    return known
 
 
 def _check_reports(

@@ -21,6 +21,8 @@ SECONDS = "seconds"
 """Name of the cost that the loop measures: the duration of the evaluation."""
 
 _OURS = "slayr:"
+_COLUMNS = ("number", "value", "state", "last_step")
+_COLUMN_PREFIXES = ("values_", "params_", f"{ERROR_KEY}_")
 
 
 def check_cost_name(name: object, parameters: Container[str] = ()) -> None:
@@ -29,7 +31,7 @@ def check_cost_name(name: object, parameters: Container[str] = ()) -> None:
     Raises
     ------
     DataError
-        If it is not text, or the name of a parameter or of another attribute.
+        If it is not text, or the name of a parameter, of another attribute or of a column of tables of trials.
     """
     if not isinstance(name, str) or not name.strip():
         raise DataError(
@@ -40,6 +42,11 @@ def check_cost_name(name: object, parameters: Container[str] = ()) -> None:
         raise DataError(f"cost {name!r} is a parameter; return the cost of an evaluation under another name")
     if name == ERROR_KEY or name.startswith(_OURS):
         raise DataError(f"cost {name!r} is the name of another attribute of trials; choose another name")
+    if name in _COLUMNS or name.startswith(_COLUMN_PREFIXES):
+        raise DataError(
+            f"cost {name!r} is the name of a column of result.trials; return the cost of an evaluation under another "
+            "name"
+        )
 
 
 def as_cost(value: object) -> float | None:

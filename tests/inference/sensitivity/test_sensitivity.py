@@ -65,6 +65,17 @@ def test_monte_carlo_finds_the_indices_of_g_functions(a):
     np.testing.assert_allclose(found.total[0], total, atol=4 * found.error)
 
 
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_the_only_parameter_has_all_of_the_variance(k):
+    def values(points):
+        return np.arange(k)[:, None] * np.square(points.unit_values[:, 0])  # the first function is constant
+
+    found = pick_freeze(values, Encoder(ConfigurationSpace({"x": (0.0, 1.0)})), 16, 2, np.random.default_rng(1))
+    for indices in (found.first, found.total):
+        np.testing.assert_array_equal(indices[:, 0], [np.nan, 1.0, 1.0][:k])
+    assert found.error == 0
+
+
 def sparse_fit(space, y_of, n, kernel, method="laplace"):
     """Fit without Stan, with all observations as inducing points."""
     train = uniform(Encoder(space), n, np.random.default_rng(1))

@@ -6,6 +6,7 @@ import inspect
 import re
 from dataclasses import fields
 
+import numpy as np
 import pytest
 
 from slayr_py.errors import DataError
@@ -20,6 +21,15 @@ def test_keywords_are_the_fields_and_the_options_of_fits():
     names = [field.name for field in fields(SamplerOptions) if field.name != "fit"]
     assert set(NAMES) == {*names, *FitKeywords.__annotations__}
     assert SamplerOptions.of() == SamplerOptions() and SamplerOptions().fit == LOOP_OPTIONS
+
+
+def test_flags_are_stored_as_plain_truth_values():
+    """JSON has no truth values of NumPy."""
+    flags = ("default", "warm_starts", "noisy")
+    options = SamplerOptions.of(**dict.fromkeys(flags, np.True_), pointwise=np.False_)
+    assert all(getattr(options, name) is True for name in flags) and options.fit.pointwise is False
+    with pytest.raises(DataError, match="noisy must be True or False, got 1"):
+        SamplerOptions.of(noisy=1)
 
 
 @pytest.mark.parametrize("name", NAMES)

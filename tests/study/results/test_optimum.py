@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import optuna
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
@@ -55,3 +56,22 @@ def test_nearly_optimal_ranges_grow_with_epsilon_and_too_small_ones_are_refused(
         result.good(1e-9)
     with pytest.raises(sl.DataError, match="probability must be in"):
         result.good(1.0, probability=1.0)
+
+
+@pytest.mark.stan
+def test_constraints_on_inputs_hold_in_posteriors_from_the_record():
+    """The last fit is repeated while a trial is open. A loaded study has its model, also after a failed trial."""
+    storage = optuna.storages.InMemoryStorage()
+    options = {"n_initial": 4, "within": ["a + b <= 1"], "seed": 1, "method": "map", "progress": False}
+    space = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
+    study = sl.maximize(lambda c: c["a"] + c["b"], space, budget=6, storage=storage, **options).study
+    failing = sl.study.ask(study)
+    results = [sl.study.Result(study, sl.study.load(storage).space), sl.study.load(storage)]
+    sl.study.tell(study, failing, state=optuna.trial.TrialState.FAIL)
+    results.append(sl.study.load(storage))
+    sl.study.tell(study, sl.study.ask(study), 0.5)
+    results.append(sl.study.load(storage))  # fitted again
+    for result in results:
+        draws = result.optimum().draws
+        assert np.all(draws["a"] + draws["b"] <= 1 + 1e-9)
+        assert result.posterior().encoder.within == options["within"]

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import numpy as np
 import optuna
 import pytest
 
-from slayr_py.errors import SpaceError
+from slayr_py.errors import DataError, SpaceError
 from slayr_py.space import Encoder
 from slayr_py.study import ask, config_of, create_study, space_of, space_to_distributions, tell
 from slayr_py.study.storage.distributions import to_params
@@ -18,6 +19,31 @@ def test_ask_and_tell(mixed):
     assert frozen.value == 1.5 and config_of(frozen) == config
     tell(study, ask(study).number, state=optuna.trial.TrialState.FAIL)
     assert [t.state.name for t in study.trials] == ["COMPLETE", "FAIL"]
+
+
+FAIL = optuna.trial.TrialState.FAIL
+WRONG = [
+    (-1, {}, "has no trial -1; it has 3, numbered from 0"),
+    (99, {}, "has no trial 99; it has 3, numbered from 0"),
+    (True, {}, "the trial is True; give the trial that ask returned, or its number"),
+    ("0", {}, "the trial is '0'; give the trial that ask returned, or its number"),
+    (1, {}, "trial 1 of study 's' is finished .COMPLETE. and keeps its value; ask for another one"),
+    (2, {}, "trial 2 of study 's' is enqueued; start it by ask first"),
+    (0, {"state": FAIL}, "the value is 1.0 and the state FAIL: .*; leave one of them out"),
+    (0, {"state": optuna.trial.TrialState.RUNNING}, "the state is .*RUNNING.*; leave it out"),
+]
+
+
+@pytest.mark.parametrize(("trial", "options", "words"), WRONG)
+def test_what_cannot_be_told_is_refused_before_anything_is_stored(plane, trial, options, words):
+    study = create_study(plane, seed=1, study_name="s", cost="euros")
+    ask(study)
+    tell(study, ask(study), 1.0)
+    study.enqueue_trial({"x": 1.0})
+    with pytest.raises(DataError, match=words):
+        tell(study, trial, 1.0, sd=0.5, cost=2.0, **options)
+    assert not any({"y_sd", "euros"} & trial.user_attrs.keys() for trial in study.trials)
+    assert tell(study, np.int64(0), 1.0, sd=0.5).user_attrs["y_sd"] == 0.5
 
 
 def test_asking_for_an_enqueued_value_outside_the_space_fails_its_trial(mixed):

@@ -135,12 +135,24 @@ def test_costs_are_told_and_read_from_tables():
         tell(plain, ask(plain), 1.0, cost=2)
 
 
+def test_trials_of_a_study_with_a_cost_are_a_history_of_one_without():
+    first = run(lambda config: (bowl(config), {"euros": 2.0}), 2, n_initial=2, cost="euros")
+    with pytest.warns(UserWarning, match="the column 'euros' of the history, a cost of its study; cost='euros' reads"):
+        study = create_study(SPACE, history=first.trials)
+    assert [trial.value for trial in study.trials] == first.trials["value"].tolist()
+    assert create_study(SPACE, cost="euros", history=first.trials).trials[0].user_attrs["euros"] == 2.0
+    with pytest.raises(sl.DataError, match="has the column 'extra', which is not a parameter"):
+        create_study(SPACE, cost="euros", history=first.trials.assign(extra=1.0))
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"cost": "x"}, "cost 'x' is a parameter"),
         ({"cost": 3}, "cost is 3; give 'seconds' for the measured duration"),
         ({"cost": "y_sd"}, "is the name of another attribute"),
+        ({"cost": "state"}, "cost 'state' is the name of a column of result.trials; return .* another name"),
+        ({"cost": "params_z"}, "cost 'params_z' is the name of a column"),
         ({"cost": "seconds", "acquisition": "lcb"}, "'lcb' is not supported with cost=.*; use acquisition='ei'"),
         ({"max_cost": 3.0}, "no cost=; add cost='seconds'"),
         ({"cost": "seconds", "max_cost": -1}, "max_cost must be positive"),

@@ -16,7 +16,7 @@ from slayr_py.errors import DataError, SpaceError
 from slayr_py.inference import GaussianProcess
 from slayr_py.kernels import HalfNormal, LogNormal
 from slayr_py.space import Encoder
-from slayr_py.study import ask, create_study, minimize, tell
+from slayr_py.study import Result, ask, create_study, minimize, tell
 from slayr_py.study.run.history import read_history
 from slayr_py.study.storage.attributes import FIT_KEY
 from slayr_py.study.storage.fit_records import with_stored_once
@@ -81,6 +81,23 @@ def test_a_resumed_call_adds_nothing_twice(plane, tmp_path, noisy):
     assert len(again.trials) == 8  # its own trials are already there
 
 
+def test_known_errors_and_costs_added_later_are_not_ignored_silently(plane):
+    storage = optuna.storages.InMemoryStorage()
+    table = pd.DataFrame({"x": [1.0, 2.0, 2.0], "y": 1.0, "value": [5.0, 6.0, 6.0], "y_sd": [np.nan, 0.1, 0.2]})
+    options = {"storage": storage, "study_name": "s", "seed": 1, "cost": "euros"}
+    create_study(plane, history=table, **options)
+    create_study(plane, history=table[::-1], **options)  # replicates in another order
+    create_study(plane, history=table.drop(columns="y_sd"), **options)
+    with pytest.warns(UserWarning) as warned:
+        study = create_study(plane, history=table.assign(y_sd=[0.3, 0.1, 0.4], euros=[2.0, np.nan, np.nan]), **options)
+    rest = "differs from that of the history: to use the new one, give the history to a study with another name"
+    assert [str(each.message) for each in warned] == [
+        f"trials 0, 2 of study 's' keep the stored y_sd, which {rest}",
+        f"trial 0 of study 's' keeps the stored euros, which {rest}",
+    ]
+    assert [trial.user_attrs.get("y_sd") for trial in study.trials] == [None, 0.1, 0.2]
+
+
 def test_an_infinite_trial_is_not_added_again_to_its_own_study(plane):
     storage = optuna.storages.InMemoryStorage()
     study = create_study(plane, storage=storage, study_name="s")
@@ -117,6 +134,39 @@ def test_unfinished_trials_and_failures_without_parameters_are_omitted(small_stu
         {"x": [np.nan, 1.0], "y": [np.nan, 2.0], "value": [np.nan, 1.0], "state": ["FAIL", "COMPLETE"]}
     )
     assert len(create_study(plane, history=nothing).trials) == 1
+
+
+def test_pruned_trials_are_omitted_with_a_warning(plane, tmp_path):
+    """Optuna's table has the last reported value of a pruned trial as its value."""
+    first = create_study(plane, seed=1, n_initial=4)
+    for state in (None, optuna.trial.TrialState.PRUNED, optuna.trial.TrialState.FAIL):
+        trial = ask(first)
+        trial.report(7.0, 1)
+        first.tell(trial, None if state else 5.0, state)
+    ask(first)
+    table = Result(first, plane).trials
+    table.to_csv(tmp_path / "trials.csv", index=False)
+    words = (
+        "left out: 1 pruned trial of the history, row 1; the last value that a pruned trial reported is not a result"
+    )
+    for history in (table, first.trials_dataframe()):
+        with pytest.warns(UserWarning, match=words):
+            study = create_study(plane, history=history)
+        assert [(trial.state.name, trial.value) for trial in study.trials] == [("COMPLETE", 5.0), ("FAIL", None)]
+    with pytest.warns(UserWarning) as warned:
+        study = create_study(plane, history=tmp_path / "trials.csv")
+    assert [(trial.state.name, trial.value) for trial in study.trials] == [("COMPLETE", 5.0), ("FAIL", None)]
+    texts = [str(each.message) for each in warned]
+    assert texts[0].startswith("left out: row 2 of trials.csv, pruned: the last value that it reported")
+    assert texts[1] == "left out: row 4 of trials.csv, not finished" and "row 3 of trials.csv: failed" in texts
+
+
+def test_a_file_of_several_objectives_is_read_like_its_table(plane, tmp_path):
+    options = {"directions": {"loss": "minimize", "speed": "maximize"}}
+    first = minimize(lambda c: (c["x"], c["y"]), plane, 2, n_initial=2, seed=1, progress=False, **options)
+    first.trials.to_csv(tmp_path / "trials.csv", index=False)
+    study = create_study(plane, history=tmp_path / "trials.csv", **options)
+    assert [trial.values for trial in study.trials] == [trial.values for trial in first.study.trials]
 
 
 @pytest.mark.parametrize("value", [None, math.nan, np.float32("nan"), pd.NA])
