@@ -42,10 +42,7 @@ STUDY = {
         (dict,),
     ),
     "reference_point": Key("[1.0, 0.5]", "The worst values of interest of several objectives.", (dict,)),
-    "interior": Key(
-        "true",
-        "Whether a weak belief that the optimum is inside the ranges guides the search.",
-    ),
+    "interior": Key("false", "Whether the optimum is believed to be inside the ranges of the floats, not at a bound."),
     "tolerance": Key("1e-3", "Smallest useful improvement; where less is expected, search elsewhere.", (float,)),
     "cost": Key(
         '"seconds"',

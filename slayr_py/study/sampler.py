@@ -89,11 +89,11 @@ class StanGPSampler(BaseSampler):
         Sobol design is drawn from the belief, the first points. A resumed study needs the same one.
     prior_beta : float, optional
         Weight of the prior: by default a tenth of the budget in `minimize`, and 5 in studies without a budget.
-    interior : bool, default True
-        In every second suggestion, multiply the acquisition by a weak belief that the optimum is inside the ranges of
-        the floats: a value that is nearer to a bound than that of the best trial needs a larger improvement, at a bound
-        at most 21 times as large. Without it a search with few trials evaluates many faces and corners. It is for one
-        objective, and for acquisitions that are improvements; a ``prior`` replaces it.
+    interior : bool, default False
+        Whether the optimum is believed to be inside the ranges of the floats. A value that is nearer to a bound than
+        that of the best trial then needs a larger expected improvement, at a bound up to 21 times as large for each
+        parameter, so that fewer faces and corners are evaluated. For one objective, acquisitions that are improvements,
+        and without a ``prior``.
     default : bool, default False
         Evaluate the default configuration of the space first, with the fixed values; then the rest of the initial
         design. ``initial_configs`` follow it.

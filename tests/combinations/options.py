@@ -142,7 +142,7 @@ OPTIONS = (
         in_fits=None,
         in_studies=(study_laws.the_unit_of_a_cost_does_not_matter,),
     ),
-    Option("search up to the bounds", changing(interior=False), ("interior",), in_fits=None),
+    Option("optimum inside the ranges", changing(interior=True), ("interior",), in_fits=None),
     Option("pruned trials", changing(pruned=True), ("pruner",), in_fits=None),
     Option(
         "history",

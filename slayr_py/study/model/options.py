@@ -144,7 +144,7 @@ class SamplerOptions:
     within: Within | None = None
     prior: Beliefs | None = None
     prior_beta: float | None = None
-    interior: bool = True
+    interior: bool = False
     default: bool = False
     reference_point: Mapping[str, float] | Sequence[float] | None = None
     tolerance: float | None = None

@@ -128,7 +128,7 @@ class Proposal(AbstractContextManager["Proposal"]):
                 noisy = self.proposer.options.noisy
                 return suggest_tradeoff(fitted.posteriors, front=front, reference=reference, noisy=noisy, **options)
             criterion = self.proposer.options.criterion
-            options["interior"] = self.proposer.options.interior and self.proposer.prior is None and self._is_turn
+            options["interior"] = self.proposer.options.interior and self.proposer.prior is None
             options["t"] = self.trial.number + 1 - len(self.design)
             suggestion = suggest(fitted.posterior, criterion, best=self._improved, **options)
             self._beyond = self._useful_value(fitted.posterior, suggestion)
@@ -139,19 +139,14 @@ class Proposal(AbstractContextManager["Proposal"]):
 
     @property
     def _prior(self) -> OptimumPrior | None:
-        """The belief about the optimum, with the exponent of the trial; None in every second suggestion."""
-        prior = self.proposer.prior
-        if prior is None or not self._is_turn:
-            return None
-        return prior.tempered(self.proposer.options.beta / (self.trial.number + 1))
-
-    @property
-    def _is_turn(self) -> bool:
-        """Whether a belief about the optimum counts: in every second suggestion.
+        """The belief about the optimum, with the exponent of the trial; None in every second suggestion.
 
         Two methods that take turns need at most twice the evaluations of the better one.
         """
-        return (self.trial.number - len(self.design)) % 2 == 0
+        prior = self.proposer.prior
+        if prior is None or (self.trial.number - len(self.design)) % 2:
+            return None
+        return prior.tempered(self.proposer.options.beta / (self.trial.number + 1))
 
     def _useful_value(self, posterior: Posterior, suggestion: Suggestion) -> float | None:
         """Return the value to improve on if the expected improvement is below the user's tolerance, else None."""

@@ -8,6 +8,7 @@ import pytest
 from optuna.trial import TrialState
 from testing_studies import NUTS, advance, bowl, suggestion
 
+import slayr_py as sl
 from slayr_py.acquisition import ExpectedImprovement, suggest
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.study import ask, config_of, create_study, fit_notes, space_to_distributions
@@ -51,17 +52,30 @@ def test_an_improvement_below_the_tolerance_is_sought_further_away(direction, pl
     assert large[0] != plain[0] and large[1]["value"] < plain[1]["value"]
 
 
-@pytest.mark.parametrize("interior", [True, False])
-def test_every_second_suggestion_believes_in_an_optimum_inside_the_ranges(interior, plane, quick):
-    """A linear objective has its minimum in a corner, which the study finds nevertheless."""
-    study = create_study(plane, n_initial=4, seed=3, interior=interior, **quick)
+def test_an_optimum_inside_the_ranges_is_a_belief_and_not_a_limit(plane, quick):
+    """A linear objective has its minimum in a corner, which the study finds nevertheless, in more evaluations."""
     corner = {name: plane[name].upper for name in plane}
-    for _ in range(10):
+    found = {}
+    for interior, budget in ((False, 10), (True, 25)):
+        study = create_study(plane, n_initial=4, seed=3, interior=interior, **quick)
+        for _ in range(budget):
+            trial = ask(study)
+            study.tell(trial, -sum(config_of(trial).values()))
+        logs = [suggestion(trial)["acquisition"].get("interior") for trial in study.trials[4:]]
+        assert any(logs) == interior and all(log is None or log < 0 for log in logs)
+        assert study.best_params == corner
+        found[interior] = study.best_trial.number
+    assert found[False] < found[True]
+
+
+def test_a_prior_replaces_the_belief_in_an_optimum_inside_the_ranges(plane, quick):
+    name = next(iter(plane))
+    prior = {name: sl.Normal(plane[name].upper, 0.1)}
+    study = create_study(plane, n_initial=2, seed=3, interior=True, prior=prior, **quick)
+    for _ in range(4):
         trial = ask(study)
-        study.tell(trial, -sum(config_of(trial).values()))
-    logs = [suggestion(trial)["acquisition"].get("interior") for trial in study.trials[4:]]
-    assert all(log is None for log in logs[1::2]) and all(log is None or log < 0 for log in logs[::2])
-    assert any(logs) == interior and study.best_params == corner
+        study.tell(trial, bowl(config_of(trial)))
+    assert not any("interior" in suggestion(trial)["acquisition"] for trial in study.trials[2:])
 
 
 def test_a_tolerance_needs_an_expected_improvement(plane):
