@@ -74,13 +74,16 @@ def test_spaces_keep_every_kind_of_parameter_and_its_steps():
 
 
 @pytest.mark.filterwarnings("ignore:Choices for a categorical distribution:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*drawn at random:RuntimeWarning")
 def test_parameters_that_configspace_cannot_represent_are_drawn_at_random():
     odd = {
         "equal": CategoricalDistribution((1, True)),
-        "narrow": FloatDistribution(1.0, 1.0 + 1e-15),
+        "narrow": FloatDistribution(1.0, 1.0 + 1e-9),
         "objects": CategoricalDistribution(((1, 2), (3,))),
     }
-    assert len(to_space(odd)) == 0
+    with pytest.warns(RuntimeWarning, match="'[a-z]*' is not modelled, but drawn at random: ") as warned:
+        assert len(to_space(odd)) == 0
+    assert len(warned) == len(odd)
     study = optuna.create_study(sampler=StanGPSampler(n_initial=1, seed=0))
     add(study, **odd)
     trial = study.ask(odd)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,18 +11,30 @@ from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
 from ConfigSpace.hyperparameters import Hyperparameter
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from slayr_py.space import Encoded, Encoder
+from slayr_py.errors import SpaceError
+from slayr_py.space import Dimension, Encoded, Encoder
 from slayr_py.study.storage.distributions import grid_parameter, levels, to_configuration, to_params
 
 
 def to_space(distributions: Mapping[str, BaseDistribution]) -> ConfigurationSpace:
-    """Return a flat space of the parameters that ConfigSpace can represent; a grid becomes an integer."""
+    """Return a flat space of the parameters that can be modelled; a grid becomes an integer.
+
+    Warns
+    -----
+    RuntimeWarning
+        For the others, which a study draws at random: a range below ConfigSpace's precision, choices that are equal, or
+        choices that are objects.
+    """
     space = ConfigurationSpace()
     for name, distribution in sorted(distributions.items()):
         try:
-            space.add(_parameter(name, distribution))
-        except (ValueError, TypeError):
-            continue  # a range below ConfigSpace's precision, choices that are equal, choices that are objects
+            parameter = _parameter(name, distribution)
+            Dimension.from_hyperparameter(parameter)
+        except (ValueError, TypeError, SpaceError) as error:
+            text = f"parameter {name!r} is not modelled, but drawn at random: {error}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            continue
+        space.add(parameter)
     return space
 
 
