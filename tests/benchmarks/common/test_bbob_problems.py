@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from ConfigSpace import ConfigurationSpace
 
 from benchmarks.common import bbob_problems
 from slayr_py.space import Encoder
@@ -51,3 +52,22 @@ def test_an_opened_function_can_be_sent_to_another_process(coco):
     function = bbob_problems.Function("bbob", 4, 3, 1)
     function({"x1": 0, "x2": 0, "x3": 0.0})
     assert pickle.loads(pickle.dumps(function)) == function
+
+
+def test_bounds_through_the_minimum_leave_ranges_of_two(coco, monkeypatch):
+    location = np.array([0.5, 2.5, 4.0])
+    box = ConfigurationSpace({f"x{i}": (-5.0, 5.0) for i in (1, 2, 3)})
+    monkeypatch.setattr(bbob_problems.Function, "location", lambda self: location)
+    monkeypatch.setattr(bbob_problems.Function, "space", lambda self: box)
+    problems = bbob_problems.bbob("bbob", [3], [1, 2, 3])
+    boxes = bbob_problems.at_bounds(problems)
+    assert boxes == bbob_problems.at_bounds(problems)
+    found = []
+    for name, problem in boxes.items():
+        own = [(h.lower, h.upper) for h in problem.space.values()]
+        former = [(h.lower, h.upper) for h in problems[name].space.values()]
+        for best, box, whole in zip(location, own, former, strict=True):
+            assert whole[0] <= box[0] <= best <= box[1] <= whole[1]
+            assert box == whole or box[1] - box[0] >= bbob_problems.SMALLEST_RANGE
+            found.append(best in box)
+    assert 0.4 < np.mean(found) < 0.6
