@@ -92,8 +92,8 @@ class StanGPSampler(BaseSampler):
     interior : bool, default False
         Whether the optimum is believed to be inside the ranges of the floats. A value that is nearer to a bound than
         that of the best trial then needs a larger expected improvement, at a bound up to 21 times as large for each
-        parameter, so that fewer faces and corners are evaluated. For one objective, acquisitions that are improvements,
-        and without a ``prior``.
+        parameter, so that fewer faces and corners are evaluated. Not with a ``prior``, several objectives, or an
+        acquisition that is no improvement.
     default : bool, default False
         Evaluate the default configuration of the space first, with the fixed values; then the rest of the initial
         design. ``initial_configs`` follow it.

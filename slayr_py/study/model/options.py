@@ -168,11 +168,18 @@ class SamplerOptions:
                 raise DataError("prior_beta is the weight of a prior=, but there is none; give one, or leave it out")
         if self.prior is not None:
             self.criterion.logarithmic()  # raises if a prior cannot multiply it
+        for name in ("interior", "default", "warm_starts", "noisy"):
+            object.__setattr__(self, name, check_flag(name, getattr(self, name)))
+        if self.interior and self.prior is not None:
+            raise DataError("interior=True and prior= are both beliefs about the optimum; leave one of them out")
+        if self.interior and not self.criterion.is_logarithm:
+            raise DataError(
+                f"acquisition {self.criterion.name!r} is not supported with interior=True, whose factor multiplies an "
+                "improvement; use acquisition='ei', or leave interior= out"
+            )
         if self.cost is not None:
             check_cost_name(self.cost)
             self._check_improvement("cost", "which divides the expected improvement")
-        for name in ("interior", "default", "warm_starts", "noisy"):
-            object.__setattr__(self, name, check_flag(name, getattr(self, name)))
         if self.priors is not None and not isinstance(self.priors, Mapping):
             raise DataError(
                 f"priors is {self.priors!r:.200}; give a mapping of hyperparameters, as in "
@@ -232,8 +239,9 @@ class SamplerOptions:
                 f"acquisition {self.criterion.name!r} is not supported with several objectives, whose criterion is the "
                 "expected hypervolume improvement; leave acquisition= out"
             )
-        if self.tolerance is not None:
-            raise DataError("tolerance is not supported with several objectives; leave it out")
+        for name in ("tolerance", "interior"):
+            if getattr(self, name):
+                raise DataError(f"{name} is not supported with several objectives; leave it out")
         if self.reference_point is not None:
             given_reference(self.reference_point, goals_of(study))
 

@@ -68,14 +68,15 @@ def test_an_optimum_inside_the_ranges_is_a_belief_and_not_a_limit(plane, quick):
     assert found[False] < found[True]
 
 
-def test_a_prior_replaces_the_belief_in_an_optimum_inside_the_ranges(plane, quick):
-    name = next(iter(plane))
-    prior = {name: sl.Normal(plane[name].upper, 0.1)}
-    study = create_study(plane, n_initial=2, seed=3, interior=True, prior=prior, **quick)
-    for _ in range(4):
-        trial = ask(study)
-        study.tell(trial, bowl(config_of(trial)))
-    assert not any("interior" in suggestion(trial)["acquisition"] for trial in study.trials[2:])
+def test_an_optimum_inside_the_ranges_needs_one_improvement_and_no_other_belief(plane):
+    with pytest.raises(DataError, match="acquisition 'lcb' is not supported with interior=True.*use acquisition='ei'"):
+        create_study(plane, acquisition="lcb", interior=True)
+    with pytest.raises(DataError, match="interior=True and prior= are both beliefs .*leave one of them out"):
+        create_study(plane, interior=True, prior={next(iter(plane)): sl.Normal(0.0, 0.1)})
+    with pytest.raises(DataError, match="interior is not supported with several objectives; leave it out"):
+        create_study(plane, directions=["minimize", "minimize"], interior=True)
+    with pytest.raises(DataError, match="interior must be True or False, got 1"):
+        create_study(plane, interior=1)
 
 
 def test_a_tolerance_needs_an_expected_improvement(plane):
