@@ -42,7 +42,9 @@ STUDY = {
         (dict,),
     ),
     "reference_point": Key("[1.0, 0.5]", "The worst values of interest of several objectives.", (dict,)),
-    "interior": Key("false", "Whether the optimum is believed to be inside the ranges of the floats, not at a bound."),
+    "interior": Key(
+        "true", "Believe that the optimum is inside the ranges of the floats; false if it may be at a bound."
+    ),
     "tolerance": Key("1e-3", "Smallest useful improvement; where less is expected, search elsewhere.", (float,)),
     "cost": Key(
         '"seconds"',

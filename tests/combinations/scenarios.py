@@ -144,7 +144,7 @@ class Scenario:
     within: Sequence[str] | None = None
     prior: Mapping[str, Any] | None = None
     default: bool = False
-    interior: bool = False
+    interior: bool | None = None
     order: Sequence[int] = range(POINTS)
     scale: float = 1.0
     shift: float = 0.0

@@ -112,7 +112,7 @@ class SamplerKeywords(FitKeywords, total=False):
     within: Within | None
     prior: Beliefs | None
     prior_beta: float | None
-    interior: bool
+    interior: bool | None
     default: bool
     reference_point: Mapping[str, float] | Sequence[float] | None
     tolerance: float | None
@@ -144,7 +144,7 @@ class SamplerOptions:
     within: Within | None = None
     prior: Beliefs | None = None
     prior_beta: float | None = None
-    interior: bool = False
+    interior: bool | None = None
     default: bool = False
     reference_point: Mapping[str, float] | Sequence[float] | None = None
     tolerance: float | None = None
@@ -168,8 +168,10 @@ class SamplerOptions:
                 raise DataError("prior_beta is the weight of a prior=, but there is none; give one, or leave it out")
         if self.prior is not None:
             self.criterion.logarithmic()  # raises if a prior cannot multiply it
-        for name in ("interior", "default", "warm_starts", "noisy"):
+        for name in ("default", "warm_starts", "noisy"):
             object.__setattr__(self, name, check_flag(name, getattr(self, name)))
+        if self.interior is not None:
+            object.__setattr__(self, "interior", check_flag("interior", self.interior))
         if self.interior and self.prior is not None:
             raise DataError("interior=True and prior= are both beliefs about the optimum; leave one of them out")
         if self.interior and not self.criterion.is_logarithm:
@@ -244,6 +246,16 @@ class SamplerOptions:
                 raise DataError(f"{name} is not supported with several objectives; leave it out")
         if self.reference_point is not None:
             given_reference(self.reference_point, goals_of(study))
+
+    @property
+    def believes_inside(self) -> bool:
+        """Return whether the optimum of one objective is believed to be inside the ranges.
+
+        By default it is, unless there is another belief, or a criterion that no factor can multiply.
+        """
+        if self.interior is None:
+            return self.prior is None and self.criterion.is_logarithm
+        return self.interior
 
     @property
     def beta(self) -> float:

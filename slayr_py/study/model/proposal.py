@@ -128,7 +128,7 @@ class Proposal(AbstractContextManager["Proposal"]):
                 noisy = self.proposer.options.noisy
                 return suggest_tradeoff(fitted.posteriors, front=front, reference=reference, noisy=noisy, **options)
             criterion = self.proposer.options.criterion
-            options["interior"] = self.proposer.options.interior
+            options["interior"] = self.proposer.options.believes_inside
             options["t"] = self.trial.number + 1 - len(self.design)
             suggestion = suggest(fitted.posterior, criterion, best=self._improved, **options)
             self._beyond = self._useful_value(fitted.posterior, suggestion)

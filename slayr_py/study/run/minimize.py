@@ -163,7 +163,8 @@ def minimize(
         - ``prior``: a belief about the location of the optimum, as in ``prior={"lr": sl.LogNormal(-7, 1), "act":
           {"relu": 0.7, "tanh": 0.3}}``. Its weight ``prior_beta`` decays; by default it starts with a tenth of the
           budget.
-        - ``interior``: whether the optimum is believed to be inside the ranges of the floats, not at a bound.
+        - ``interior``: whether the optimum is believed to be inside the ranges of the floats, as by default, or may be
+          at a bound (False).
         - ``default``: whether the default configuration of the space is evaluated first.
         - ``reference_point``: the worst values of interest of several objectives.
         - ``tolerance``: the smallest useful improvement. Where less is expected, the search prefers other regions.

@@ -41,12 +41,12 @@ def run(objective, budget, **options):
 def test_a_budget_of_costs_ends_a_study_that_another_process_resumes(tmp_path):
     url = f"sqlite:///{tmp_path}/study.db"
     run(paid, 7, storage=url, study_name="net")
-    result = run(paid, 50, storage=url, study_name="net", max_cost=25)
-    again = run(paid, 50, max_cost=25)
+    result = run(paid, 50, storage=url, study_name="net", max_cost=40)
+    again = run(paid, 50, max_cost=40)
     assert [trial.params for trial in again.study.trials] == [trial.params for trial in result.study.trials]
     table = result.trials
     assert list(table["euros"]) == pytest.approx([price(trial.params) for trial in result.study.trials], abs=0)
-    assert table["euros"].sum() >= 25 > table["euros"][:-1].sum()
+    assert table["euros"].sum() >= 40 > table["euros"][:-1].sum()
 
     trial = result.study.trials[-1]
     record = suggestion_record(trial)["cost"]
