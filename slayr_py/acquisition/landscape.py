@@ -71,14 +71,15 @@ class Landscape:
         return replace(self.subset(n_draws), merit=self.merit.screening(n_draws))
 
     def cautious(self, merit: Merit | None = None) -> Landscape:
-        """Return the landscape in which improbable feasibility weighs more; if a merit is given, of it without costs.
+        """Return the landscape in which improbable feasibility weighs more; if a merit is given, of it alone.
 
-        Another merit is no improvement, of which a unit of cost would buy a part.
+        Another merit is no improvement, of which a unit of cost would buy a part, or which a belief about the optimum
+        would multiply.
         """
         models = tuple(model.cautious() for model in self.feasibility)
         if merit is None:
             return replace(self, feasibility=models)
-        return replace(self, merit=merit, feasibility=models, cost=None)
+        return replace(self, merit=merit, feasibility=models, interior=None, cost=None)
 
     def probability(self, encoded: Encoded) -> float:
         """Return the probability that one configuration is feasible; 1 without models."""

@@ -142,8 +142,8 @@ def suggest(
         logarithm of the criterion has to be maximised, as of "ei".
     interior : bool
         Whether the criterion is multiplied by a weak belief that the optimum is inside the ranges of the floats; see
-        `slayr_py.acquisition.interior`. It is left out with ``prior``, if the logarithm of the criterion is not
-        maximised, and if the criterion vanishes at the maximum of the product.
+        `slayr_py.acquisition.interior`. It is left out with ``prior``, without a best value, if the logarithm of the
+        criterion is not maximised, and if the criterion vanishes at the maximum of the product.
     effort : Effort
         Numbers of candidates, maximisations and draws.
 
@@ -175,7 +175,8 @@ def suggest(
 
     with one_thread():
         search = Search.of([posterior], pending, exclude, feasibility, fixed, effort, prior, cost)
-        search = replace(search, interior=interior and prior is None and criterion.is_logarithm)
+        believed = interior and prior is None and best is not None and criterion.is_logarithm
+        search = replace(search, interior=believed)
         maximised = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = maximised.error(found.encoded, posterior.chains(maximised.predictor.n_draws))
