@@ -36,7 +36,7 @@ def test_the_code_before_is_python():
 def test_the_code_after_improves_on_the_initial_design(heading, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code = "\n\n".join(BLOCKS[heading, position] for position in AFTER[heading])
-    names = run_script(code.replace("seed=1", 'seed=1, method="map"'), tmp_path)
+    names = run_script(code.replace("seed=1", 'seed=3, method="map"'), tmp_path)
     study = names["result"].study if "result" in names else names["study"]
     sign = -1 if study.direction == optuna.study.StudyDirection.MAXIMIZE else 1
     assert all(trial.state == optuna.trial.TrialState.COMPLETE for trial in study.trials)
