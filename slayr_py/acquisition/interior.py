@@ -43,10 +43,10 @@ class Interior:
 
         Parameters in constraints on inputs have no factor: their optimum is often where one holds with equality.
         """
-        floats = [d.kind == "float" and d.name not in encoder.constrained for d in encoder.dimensions]
+        floats = np.array([d.kind == "float" and d.name not in encoder.constrained for d in encoder.dimensions])
         # A parameter that is inactive in the best observation has an arbitrary value there.
-        u = np.where(best.active[0], best.unit_values[0], 0.5)
-        return cls(encoder, np.where(floats, np.log(_weight(np.where(floats, u, 0.5))), -np.inf))
+        u = np.where(floats & best.active[0], best.unit_values[0], 0.5)
+        return cls(encoder, np.where(floats, np.log(_weight(u)), -np.inf))
 
     def values(self, encoded: Encoded) -> FloatArray:
         """Return the logarithm of the factor (m,) at configurations."""

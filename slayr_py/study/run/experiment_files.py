@@ -16,6 +16,7 @@ import pandas as pd
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.space import Dimension, Encoder, is_date
 from slayr_py.study.storage.attributes import ERROR_KEY
+from slayr_py.study.storage.costs import TRIAL_COLUMNS
 from slayr_py.text_files import decimal_mark, read_text, table_note, table_separator
 
 PENDING = "PENDING"
@@ -35,7 +36,6 @@ _STATES = {
 }
 _EMPTY = ("", "nan", "NaN")
 _STATE = "state"
-_OF_STUDIES = ("number", _STATE, "value", "last_step")
 _LEFT_OUT = {
     "pruned: the last value that it reported is not a result": (PRUNED,),
     "not finished": ("RUNNING", "WAITING"),
@@ -198,7 +198,7 @@ def _read(
         if target in encoder.space and _PREFIX + target not in table.columns:
             raise DataError(f"the column {target!r} of {path} is a parameter; name the column of the results")
     read = pd.DataFrame(index=table.index)
-    known = {*results.values(), ERROR_KEY, *_OF_STUDIES}
+    known = {*results.values(), ERROR_KEY, *TRIAL_COLUMNS}
     dimensions = {d.name: d for d in encoder.dimensions}
     for name in encoder.space:
         column = next((each for each in (_PREFIX + name, name) if each in table.columns), None)

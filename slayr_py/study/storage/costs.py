@@ -21,7 +21,8 @@ SECONDS = "seconds"
 """Name of the cost that the loop measures: the duration of the evaluation."""
 
 _OURS = "slayr:"
-_COLUMNS = ("number", "value", "state", "last_step")
+TRIAL_COLUMNS = ("number", "value", "state", "last_step")
+"""Columns of tables of trials besides parameters, several values and errors."""
 _COLUMN_PREFIXES = ("values_", "params_", f"{ERROR_KEY}_")
 
 
@@ -42,7 +43,7 @@ def check_cost_name(name: object, parameters: Container[str] = ()) -> None:
         raise DataError(f"cost {name!r} is a parameter; return the cost of an evaluation under another name")
     if name == ERROR_KEY or name.startswith(_OURS):
         raise DataError(f"cost {name!r} is the name of another attribute of trials; choose another name")
-    if name in _COLUMNS or name.startswith(_COLUMN_PREFIXES):
+    if name in TRIAL_COLUMNS or name.startswith(_COLUMN_PREFIXES):
         raise DataError(
             f"cost {name!r} is the name of a column of result.trials; return the cost of an evaluation under another "
             "name"
