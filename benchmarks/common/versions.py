@@ -15,7 +15,7 @@ from slayr_py.version import __version__
 OWN = ("numpy", "scipy", "optuna", "scikit-learn", "ConfigSpace")
 PEERS = (
     *("torch", "gpytorch", "botorch", "pyro-ppl", "jax", "jaxlib", "numpyro", "pymc", "nutpie"),
-    *("baybe", "smac", "HEBO", "GPy", "pymoo", "xgboost", "xgboost-cpu", "coco-experiment"),
+    *("ax-platform", "baybe", "smac", "HEBO", "GPy", "pymoo", "xgboost", "xgboost-cpu", "coco-experiment"),
 )
 """Optional packages that some benchmark compares with or needs."""
 

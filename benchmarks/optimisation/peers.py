@@ -20,6 +20,7 @@ from ConfigSpace.hyperparameters import FloatHyperparameter
 import slayr_py as sl
 from benchmarks.common.problems import Problem
 from benchmarks.common.studies import KERNELS
+from benchmarks.optimisation.ax_peer import Ax
 from benchmarks.optimisation.evolution import Evolution
 from benchmarks.optimisation.inside_peers import BayBE, RandomInside, linear_constraints
 from benchmarks.optimisation.told import Told
@@ -296,6 +297,7 @@ PEERS: dict[str, Peer] = {
     "random": _optuna(optuna.samplers.RandomSampler),
     "evolution": Peer(Evolution, Evolution),
     "botorch": Peer(BoTorch, BoTorch),
+    "ax": Peer(Ax, Ax),
     "baybe": Peer(BayBE, BayBE),
     "random-inside": Peer(RandomInside, RandomInside),
     "hebo": Peer(Hebo, Hebo),

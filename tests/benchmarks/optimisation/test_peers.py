@@ -10,7 +10,14 @@ from benchmarks.optimisation.peers import PEERS, initial_design, keywords, peer
 from slayr_py.study import StanGPSampler
 from slayr_py.study.storage.distributions import to_configuration, to_params
 
-PACKAGES = {"optuna-gp": "torch", "botorch": "botorch", "hebo": "hebo", "smac": "smac", "baybe": "baybe"}
+PACKAGES = {
+    "optuna-gp": "torch",
+    "botorch": "botorch",
+    "ax": "ax",
+    "hebo": "hebo",
+    "smac": "smac",
+    "baybe": "baybe",
+}
 CASES = [
     (name, problem)
     for name in PEERS
