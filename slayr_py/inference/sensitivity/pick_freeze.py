@@ -66,6 +66,7 @@ def _estimate(
     b = both[:, d:]
     mixed = [np.where(np.arange(d) == j, b, a) for j in range(d)]
     f = values(resolve(encoder, np.vstack([a, b, *mixed])))
+    f = np.ldexp(f, -np.frexp(np.abs(f).max(axis=1, keepdims=True))[1])  # exact; squares of large values overflow
     f_a = f[:, :points]
     f_b = f[:, points : 2 * points]
     f_ab = f[:, 2 * points :].reshape(len(f), d, points).transpose(1, 0, 2)

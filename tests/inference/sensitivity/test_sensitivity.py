@@ -52,6 +52,15 @@ def test_monte_carlo_finds_the_indices_of_ishigami():
     np.testing.assert_allclose(found.total[0], total, atol=4 * found.error)
 
 
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_monte_carlo_does_not_depend_on_the_unit_of_the_values(scale):
+    def indices(factor):
+        values = lambda points: factor * ishigami(-np.pi + 2 * np.pi * points.unit_values.T)[None]  # noqa: E731
+        return pick_freeze(values, Encoder(CUBE), 64, 2, np.random.default_rng(1))
+
+    np.testing.assert_allclose(indices(scale).total, indices(1.0).total)
+
+
 @pytest.mark.parametrize("a", [[0, 1, 4.5, 9, 99, 99], [99, 0, 0.5, 3]])
 def test_monte_carlo_finds_the_indices_of_g_functions(a):
     space = ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(len(a))})
