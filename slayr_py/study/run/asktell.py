@@ -25,6 +25,7 @@ from slayr_py.study.run.pruning import check_pruner
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY, FAILURE_KEY
 from slayr_py.study.storage.costs import as_cost
+from slayr_py.study.storage.distributions import plain_value
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.objectives import DIRECTIONS, goals_of, parse_directions, set_names
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
@@ -206,7 +207,7 @@ def _ask_in(study: Study, context: Mapping[str, Any]) -> Trial:
 
 def config_of(trial: Trial | FrozenTrial) -> dict[str, Any]:
     """Return a trial's configuration: its active parameters by name, as plain Python values."""
-    return dict(trial.params)
+    return {name: plain_value(trial.distributions[name], value) for name, value in trial.params.items()}
 
 
 def tell(

@@ -154,6 +154,11 @@ def check_enqueued(space: ConfigurationSpace, enqueued: Mapping[str, Any]) -> No
             )
 
 
+def plain_value(distribution: BaseDistribution, value: Any) -> Any:
+    """Return a value as it is read from a storage; an enqueued one may be 2.0 for an integer, or 1 for a float."""
+    return distribution.to_external_repr(distribution.to_internal_repr(value))
+
+
 def to_params(config: Configuration) -> dict[str, Any]:
     """Return a configuration's active values as plain Python objects within the bounds of their distributions.
 

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.errors import EnqueuedError, SpaceError
 from slayr_py.space import Encoder
-from slayr_py.study.storage.distributions import check_enqueued, is_active, space_to_distributions
+from slayr_py.study.storage.distributions import check_enqueued, is_active, plain_value, space_to_distributions
 from slayr_py.study.storage.optuna_private import enqueued_values
 
 
@@ -37,7 +37,7 @@ def suggest_all(trial: Trial, space: ConfigurationSpace, encoder: Encoder | None
     params: dict[str, Any] = {}
     for name, distribution in space_to_distributions(space).items():
         if is_active(space, name, params):
-            params[name] = _suggest(trial, name, distribution)
+            params[name] = plain_value(distribution, _suggest(trial, name, distribution))
     return params
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from slayr_py.errors import DataError, SpaceError
 from slayr_py.space import Encoder
-from slayr_py.study import ask, config_of, create_study, space_of, space_to_distributions, tell
+from slayr_py.study import ask, config_of, create_study, minimize, space_of, space_to_distributions, tell
 from slayr_py.study.storage.distributions import to_params
 
 
@@ -44,6 +44,23 @@ def test_what_cannot_be_told_is_refused_before_anything_is_stored(plane, trial, 
         tell(study, trial, 1.0, sd=0.5, cost=2.0, **options)
     assert not any({"y_sd", "euros"} & trial.user_attrs.keys() for trial in study.trials)
     assert tell(study, np.int64(0), 1.0, sd=0.5).user_attrs["y_sd"] == 0.5
+
+
+def test_enqueued_values_have_the_types_of_their_parameters(tmp_path):
+    space = {"x": (0.0, 1.0), "n": (0, 5), "k": ["a", 1]}
+    where = {"storage": f"sqlite:///{tmp_path}/s.db", "study_name": "s", "n_initial": 9, "seed": 1}
+    study = create_study(space, **where)
+    for _ in range(2):
+        study.enqueue_trial({"x": 1, "n": 2.0, "k": True})
+    trial = ask(study)
+    told = []
+    minimize(lambda config: told.append(config) or config["x"], space, 2, progress=False, **where)
+    for config in (config_of(trial), *told):
+        assert {name: (value, type(value)) for name, value in config.items()} == {
+            "x": (1.0, float),
+            "n": (2, int),
+            "k": (1, int),
+        }
 
 
 def test_asking_for_an_enqueued_value_outside_the_space_fails_its_trial(mixed):
