@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.hyperparameters import Hyperparameter
+from ConfigSpace.hyperparameters import Constant, Hyperparameter
 
 from slayr_py.errors import SpaceError
 
@@ -42,12 +43,15 @@ def parameter_of(name: str, value: Any) -> Hyperparameter[Any, Any]:
     try:
         if not isinstance(value, Hyperparameter):
             (found,) = ConfigurationSpace({name: value}).values()
+            if isinstance(found, Constant) and not isinstance(value, bool | int | float | str | np.generic | None):
+                raise TypeError(f"a {type(value).__name__} cannot be a constant")
             return found
         if value.name != name:
             raise ValueError(f"it is called {value.name!r}")
         return value
     except Exception as error:  # ConfigSpace has many classes of errors
+        why = error.__cause__ or error  # of "illegal settings" the cause has the details
         raise SpaceError(
-            f"the parameter {name!r} is {value!r:.100}: {error}; give two floats or two integers, a list of "
-            "levels, a constant, or a parameter of ConfigSpace with this name"
+            f"the parameter {name!r} is {value!r:.100}: {why}; give two floats or two integers, a list of levels, a "
+            "constant, or a parameter of ConfigSpace with this name"
         ) from error

@@ -67,15 +67,15 @@ class Dimension:
         Raises
         ------
         SpaceError
-            If the hyperparameter has no bounds or an unknown kind, is an integer with too many values for a graph, or
-            is a float of so small a range that ConfigSpace's rounding matters.
+            If the hyperparameter has no bounds or an unknown kind, is an integer with too many values for a graph, is a
+            float of so small a range that ConfigSpace's rounding matters, or has the levels None and "None".
         """
         name = hyperparameter.name
         if isinstance(hyperparameter, CategoricalHyperparameter):
-            levels = tuple(hyperparameter.choices)
+            levels = _distinct(name, tuple(hyperparameter.choices))
             return cls(name, "categorical", 0, len(levels) - 1, levels=levels)
         if isinstance(hyperparameter, OrdinalHyperparameter):
-            levels = tuple(hyperparameter.sequence)
+            levels = _distinct(name, tuple(hyperparameter.sequence))
             return cls(name, "ordinal", 0, len(levels) - 1, levels=levels)
         if isinstance(hyperparameter, IntegerHyperparameter) and on_graph:
             count = hyperparameter.upper - hyperparameter.lower + 1
@@ -215,3 +215,10 @@ class Dimension:
             x = self.value(unit_value)
             return np.array([self.unit_value(v) for v in (x - 1, x + 1) if self.lower <= v <= self.upper])
         return np.empty(0)
+
+
+def _distinct(name: str, levels: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return levels, unless None and "None" are among them, which labels and graphs cannot tell apart."""
+    if any(level is None for level in levels) and any(isinstance(level, str) and level == "None" for level in levels):
+        raise SpaceError(f"parameter {name!r} has the levels None and 'None', which have the same label; rename one")
+    return levels

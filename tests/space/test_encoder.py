@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Integer
+from optuna.distributions import FloatDistribution
 from testing_spaces import mixed_space, plain_space
 
 from slayr_py.errors import SpaceError
@@ -71,5 +72,23 @@ def test_a_dictionary_is_a_space():
     encoder = Encoder(space, graphs={"n": "path"}, within=["x <= 0.5"])
     assert encoder.matches(Encoder(ConfigurationSpace(space), graphs={"n": "path"}))
     assert max(config["x"] for config in encoder.sobol(8, 1)) <= 0.5
-    with pytest.raises(SpaceError, match="the parameter 'x' is .1.0, 0.0."):
-        Encoder({"x": (1.0, 0.0)})
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ((1.0, 0.0), "is .1.0, 0.0.: .*larger"),
+        ((3, 3), "is .3, 3.: .*larger"),
+        (range(3), "a range cannot be a constant; give .*a list of levels"),
+        (FloatDistribution(0, 1), "a FloatDistribution cannot be a constant"),
+    ],
+)
+def test_an_entry_of_a_dictionary_that_is_no_parameter_is_refused(entry, words):
+    with pytest.raises(SpaceError, match=f"the parameter 'x' {'' if isinstance(entry, tuple) else 'is .*'}{words}"):
+        Encoder({"x": entry, "y": (0.0, 1.0)})
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_none_and_its_name_are_not_both_levels(ordered):
+    with pytest.raises(SpaceError, match="'a' has the levels None and 'None', which have the same label; rename one"):
+        Encoder(ConfigurationSpace([Categorical("a", [None, "b", "None"], ordered=ordered)]))

@@ -80,6 +80,8 @@ def test_parameters_that_configspace_cannot_represent_are_drawn_at_random():
         "equal": CategoricalDistribution((1, True)),
         "narrow": FloatDistribution(1.0, 1.0 + 1e-9),
         "objects": CategoricalDistribution(((1, 2), (3,))),
+        "huge": IntDistribution(0, 2**63 - 1),
+        "nothing": CategoricalDistribution((None, "None")),
     }
     with pytest.warns(RuntimeWarning, match="'[a-z]*' is not modelled, but drawn at random: ") as warned:
         assert len(to_space(odd)) == 0

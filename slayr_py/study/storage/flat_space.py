@@ -22,16 +22,17 @@ def to_space(distributions: Mapping[str, BaseDistribution]) -> ConfigurationSpac
     Warns
     -----
     RuntimeWarning
-        For the others, which a study draws at random: a range below ConfigSpace's precision, choices that are equal, or
-        choices that are objects.
+        For the others, which a study draws at random: a range below ConfigSpace's precision or beyond 64-bit integers,
+        choices that are equal, or choices that are objects.
     """
     space = ConfigurationSpace()
     for name, distribution in sorted(distributions.items()):
         try:
             parameter = _parameter(name, distribution)
             Dimension.from_hyperparameter(parameter)
-        except (ValueError, TypeError, SpaceError) as error:
-            text = f"parameter {name!r} is not modelled, but drawn at random: {error}"
+        except (ValueError, TypeError, OverflowError, SpaceError) as error:
+            # ConfigSpace's message may be "illegal settings"; the cause has the details.
+            text = f"parameter {name!r} is not modelled, but drawn at random: {error.__cause__ or error}"
             warnings.warn(text, RuntimeWarning, stacklevel=2)
             continue
         space.add(parameter)
