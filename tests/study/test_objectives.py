@@ -63,7 +63,7 @@ def test_what_one_objective_has_is_refused_with_the_remedy():
     with pytest.raises(sl.DataError, match="one finite number for each of the 2 objectives"):
         result.hypervolume([1.0])
     alone = sl.minimize(lambda config: config["x"], SPACE, 2, progress=False, seed=1, n_initial=2)
-    for call in (lambda: alone.front, lambda: alone.hypervolume([1.0])):
+    for call in (lambda: alone.front, lambda: alone.hypervolume([1.0]), alone.plot_front):
         with pytest.raises(sl.DataError, match="has one objective and no front; use best_config"):
             call()
 
@@ -302,6 +302,13 @@ def test_the_report_and_the_figures_show_the_front(tmp_path):
     assert len(sl.study.front_figure(three).axes) == 3
     with pytest.raises(sl.DataError, match="has 2 objectives; the dashboard draws their front itself"):
         sl.study.save_to_dashboard(result.study)
+
+
+def test_the_hypervolume_of_a_run_with_fixed_values_is_that_of_its_trials():
+    result = run(budget=2, initial_configs=[{"x": 0.1, "z": 0.3}, {"x": 0.5, "z": 0.4}])
+    result.study.sampler = sl.study.StanGPSampler(SPACE, seed=1, n_initial=2, fixed={"x": 0.5})
+    (line,) = result.plot_convergence().axes[0].get_lines()
+    assert line.get_xdata().tolist() == [1]
 
 
 def test_a_batch_spreads_over_the_front():

@@ -25,7 +25,14 @@ from slayr_py.study.results.tables import (
 )
 from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.costs import cost_name, costs_of_trials, cumulative
-from slayr_py.study.storage.objectives import Goal, check_one_objective, given_reference, goals_of, has_several
+from slayr_py.study.storage.objectives import (
+    Goal,
+    check_one_objective,
+    check_several,
+    given_reference,
+    goals_of,
+    has_several,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -174,7 +181,13 @@ def front_figure(
     -------
     matplotlib.figure.Figure
         Drawn without pyplot, as `convergence_figure`.
+
+    Raises
+    ------
+    DataError
+        If the study has one objective.
     """
+    check_several(study)
     goals = goals_of(study)
     pairs = list(combinations(goals, 2))
     figure, axes = figure_and_axes(3.6, len(pairs))
@@ -209,7 +222,7 @@ def _draw_ellipses(axis: Any, centres: FloatArray, sds: FloatArray) -> None:
 
 
 def hypervolume_figure(study: Study, reference: Reference | None = None) -> Figure:
-    """Draw the hypervolume of several objectives after each feasible trial.
+    """Draw the hypervolume of several objectives after each feasible trial with the fixed values of the run.
 
     Parameters
     ----------
@@ -227,7 +240,7 @@ def hypervolume_figure(study: Study, reference: Reference | None = None) -> Figu
     if reference is None and (default := reference_of(study)) is not None:
         reference = default.tolist()
     if reference is not None:
-        numbers = [trial.number for trial in feasible_trials(study)]
+        numbers = [trial.number for trial in comparable_trials(study)]
         axes.step(numbers, hypervolume_curve(study, reference), where="post")
         shown = ", ".join(f"{value:.4g}" for value in given_reference(reference, goals_of(study)))
         axes.set_title(f"within ({shown})", loc="left", fontsize=9)

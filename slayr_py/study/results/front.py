@@ -18,7 +18,7 @@ from slayr_py.study.model.incumbent import front_task
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import study_record
-from slayr_py.study.storage.objectives import default_reference, given_reference, goals_of, has_several
+from slayr_py.study.storage.objectives import check_several, default_reference, given_reference, goals_of
 from slayr_py.study.storage.trials import observations, observations_of_all
 from slayr_py.threads import one_thread
 
@@ -39,7 +39,7 @@ def front_table(study: Study, space: ConfigurationSpace | None = None) -> pd.Dat
     DataError
         If the study has one objective.
     """
-    _check_several(study)
+    check_several(study)
     table = trials_table(study, space)
     numbers = [trial.number for trial in front_trials(study)]
     rows = table[table["number"].isin(numbers)].drop(columns="state")
@@ -162,7 +162,7 @@ def front_band(
     DataError
         If the study has not two objectives, no trial is feasible, or an argument is illegal.
     """
-    _check_several(study)
+    check_several(study)
     goals = goals_of(study)
     if len(goals) != 2:
         raise DataError(
@@ -207,7 +207,7 @@ def beliefs_at_front(study: Study, posteriors: Sequence[Posterior]) -> tuple[Flo
 
 def reference_of(study: Study) -> FloatArray | None:
     """Return the default reference point for the present front, in the user's units; None without a feasible trial."""
-    _check_several(study)
+    check_several(study)
     sign = np.array([goal.sign for goal in goals_of(study)])
     trials = comparable_trials(study)
     if not trials:
@@ -218,11 +218,6 @@ def reference_of(study: Study) -> FloatArray | None:
 
 
 def _check_reference(study: Study, reference: Reference) -> float:
-    _check_several(study)
+    check_several(study)
     given_reference(reference, goals_of(study))
     return 0.0
-
-
-def _check_several(study: Study) -> None:
-    if not has_several(study):
-        raise DataError(f"study {study.study_name!r} has one objective and no front; use best_config and best_value")

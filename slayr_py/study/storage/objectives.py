@@ -68,6 +68,12 @@ def check_one_objective(study: Study, remedy: str) -> None:
         raise DataError(f"study {study.study_name!r} has {len(study.directions)} objectives; {remedy}")
 
 
+def check_several(study: Study) -> None:
+    """Raise `DataError` if a study has one objective."""
+    if not has_several(study):
+        raise DataError(f"study {study.study_name!r} has one objective and no front; use best_config and best_value")
+
+
 def goal_of(study: Study, objective: int | str | None, remedy: str = "give objective=") -> Goal:
     """Return an objective of a study by its number or name; the only one by default.
 
