@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.acquisition.candidates import Candidates, candidates, perturb
-from slayr_py.acquisition.feasibility import infeasible
+from slayr_py.acquisition.feasibility import Feasibility, infeasible
 from slayr_py.inference import Posterior, draw_functions
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
@@ -27,6 +27,7 @@ _DRAWS = 16
 _LAST_DRAWS = 32  # of the hyperparameters, in a round and at the end; each has several functions
 _CANDIDATES = 1000
 _POOL = 400  # promising configurations that are kept
+_DOUBTFUL = 0.05  # probability of feasibility below which a configuration comes last
 _ANCHORS = 200
 _ROUNDS = 4
 _PERTURBATIONS = 3  # of each minimum in every round
@@ -84,7 +85,7 @@ def anchors_of_minima(
     """Return minima of drawn functions, and a pool of promising configurations; arguments as of `sample_regret`."""
     encoder = posterior.encoder
     assert isinstance(encoder, Encoder)
-    pool = _promising(posterior, candidates(posterior, rng, _CANDIDATES, fixed), scale)
+    pool = _promising(posterior, candidates(posterior, rng, _CANDIDATES, fixed), feasibility, scale)
     anchors = pool[np.arange(min(_ANCHORS // 2, len(pool)))]
     for _ in range(_ROUNDS):
         values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _DRAWS, scale)[1]
@@ -96,11 +97,13 @@ def anchors_of_minima(
     return anchors, pool
 
 
-def _promising(posterior: Posterior, pool: Candidates, scale: float) -> Candidates:
-    """Return the candidates with the lowest confidence bounds, the lowest first."""
+def _promising(posterior: Posterior, pool: Candidates, feasibility: Sequence[Posterior], scale: float) -> Candidates:
+    """Return the candidates with the lowest confidence bounds, the lowest first; infeasible ones come last."""
     mean, variance = posterior.predictor(_LAST_DRAWS).moments(pool.encoded)
     bound = (mean - 2 * scale * np.sqrt(variance)).mean(axis=0)
-    return pool[np.argsort(bound, kind="stable")[:_POOL]]
+    models = [Feasibility.of(model, pool.encoded[:0], _LAST_DRAWS) for model in feasibility]
+    log_probability = sum((model.log_probability(pool.encoded) for model in models), np.zeros(len(pool)))
+    return pool[np.lexsort((bound, log_probability < np.log(_DOUBTFUL)))[:_POOL]]
 
 
 def _keep(values: FloatArray, lowest: NDArray[np.intp]) -> NDArray[np.intp]:

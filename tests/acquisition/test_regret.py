@@ -63,6 +63,19 @@ def test_configurations_that_violate_a_constraint_do_not_count():
     assert ks_2samp(found, expected).statistic < 1.63 * np.sqrt(1 / 100 + 1 / 1000)
 
 
+def test_a_constraint_may_exclude_most_of_the_promising_configurations():
+    x = np.linspace(0.2, 9.7, 9)
+    gp = sl.GaussianProcess(LINE, "MAT52", inducing=len(x))
+    posterior = gp.fit(x[:, None], np.sin(2 * x) - 2 * x, method="laplace", seed=1)
+    x = np.linspace(0, 10, 21)
+    constraint = sl.GaussianProcess(LINE, "SE", inducing=21).fit(x[:, None], x - 1.1, method="laplace", seed=1)
+    found = sample_regret(posterior, posterior.train[[0]], np.random.default_rng(1), [constraint])
+    functions = posterior.sample(GRID.concatenate(posterior.train[[0]]), 1000, seed=2)
+    expected = np.maximum(functions[:, -1] - functions[:, :-1][:, AXIS <= 1.1].min(axis=1), 0)
+    assert np.median(expected) > 0.5
+    assert ks_2samp(found, expected).statistic < 1.63 * np.sqrt(1 / 100 + 1 / 1000)
+
+
 def test_fixed_values_restrict_the_minimum():
     space = ConfigurationSpace({"x": (0.0, 1.0), "n": (1, 3)})
     encoder = Encoder(space)

@@ -93,8 +93,14 @@ def compress(values: FloatArray) -> FloatArray:
     would be invisible. Unlike the sign(c) log(1 + |c| / s) of Eriksson & Poloczek (2021, "Scalable constrained Bayesian
     optimization") the function is smooth at 0, where the model decides.
 
-    s is the median of |c| over the first `_SCALED_BY` trials. The median over all trials shrinks when the loop
+    s is the median of the first `_SCALED_BY` |c| that are not 0. The median over all trials shrinks when the loop
     converges to a border, until the compressed values are a step there.
+
+    A value of 0 is feasible, but the model gives it a probability of 1/2. Among values of both signs it counts as half
+    of the smallest |c| inside the border. If no value is negative, 0 may be anywhere inside, and stays the border:
+    with a step there the model would expect the border among the violations.
     """
-    scale = float(np.median(np.abs(values[:_SCALED_BY])))
-    return np.arcsinh(values / (scale if scale > 0 else 1.0))
+    sizes = np.abs(values[values != 0])
+    scale = float(np.median(sizes[:_SCALED_BY])) if len(sizes) else 1.0
+    margin = 0.5 * sizes.min() if (values < 0).any() else 0.0
+    return np.arcsinh(np.where(values == 0, -margin, values) / scale)

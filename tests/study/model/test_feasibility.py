@@ -152,14 +152,26 @@ def test_known_errors_of_values_are_fitted(quick):
 
 
 def test_compressed_constraints_keep_their_signs_order_and_scale():
-    values = np.array([-3.0, -0.1, 0.0, 0.2, 5.0, 900.0])
+    values = np.array([-3.0, -0.1, 0.1, 0.2, 5.0, 900.0])
     compressed = compress(values)
     assert np.array_equal(np.sign(compressed), np.sign(values)) and np.all(np.diff(compressed) > 0)
     np.testing.assert_allclose(compress(1e6 * values), compressed, rtol=1e-12)
     assert compress(np.zeros(3)).tolist() == [0, 0, 0]
     # A loop that converges to the border of a constraint adds small values.
-    design = np.linspace(-1.0, 2.0, 10)
+    design = np.linspace(-1.1, 2.0, 10)
     np.testing.assert_array_equal(compress(np.append(design, np.full(50, 1e-6)))[:10], compress(design))
+
+
+def test_a_constraint_with_the_value_0_holds():
+    compressed = compress(np.array([0.0, -2.0, 3.0, 5.0, 0.0]))
+    assert np.all(compressed[[0, 4]] == np.arcsinh(-1 / 3)) and compressed[1] < compressed[0]
+
+
+def test_violations_do_not_depend_on_their_unit_if_most_values_are_0():
+    violations = np.array([0.0, 0.0, 0.0, 2.0, 0.0, 3.0])
+    compressed = compress(violations)
+    assert np.all(compressed[violations == 0] == 0) and compressed[5] == np.arcsinh(3 / 2.5)
+    np.testing.assert_allclose(compress(1e-6 * violations), compressed, rtol=1e-12)
 
 
 @pytest.mark.stan
