@@ -10,7 +10,8 @@ direction in which p and q are alike, such as the directions about which the dat
 
 The effective number of draws follows from lineages: only particles with a common ancestor among the first proposals
 depend on each other (Lee & Whiteley 2018, "Variance estimation in the particle filter", eq. 9). The particles are moved
-until this number suffices.
+until this number suffices. If it does not after many moves, it stays near a share of the particles, and more particles
+start anew.
 
 Symbols
 -------
@@ -40,7 +41,8 @@ _EFFECTIVE = 0.5  # smallest effective share of the particles after a step of b
 _SMALLEST_INCREASE = 1e-3  # of b
 _MOST_STEPS = 20
 _MOST_MOVES = 30  # of the particles at b = 1; chains, which follow, cost ten times as much
-_MORE_MOVES = 90  # while the effective number is at least half of what is wanted
+_SLOWEST = 0.5  # least growth of the effective number with the moves, relative to what would just suffice
+_MORE_PARTICLES = 3  # times as many particles in a second attempt
 _INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
 _LAST = 2  # moves after which the particles are draws
 _LEAPFROG = 8  # steps of a trajectory
@@ -111,7 +113,8 @@ def temper(
         Effective number of draws from which the particles are not moved further.
     rng : numpy.random.Generator
     m : int
-        Number of particles, of which there are twice as many if q has several components, and at least n / 2.
+        Number of particles, of which there are twice as many if q has several components, and at least n / 2. If the
+        effective number is too small, but at least a third of what is wanted, a second attempt has three times as many.
 
     Raises
     ------
@@ -120,16 +123,24 @@ def temper(
     """
     target = _Target.fitted(density, start, rng)
     m = max(m * min(2, len(target.normals.shares)), -(-n // _LAST))
+    tempered = _attempt(target, n, smallest_ess, rng, m)
+    if tempered.pareto_k <= PARETO_K_LIMIT and smallest_ess / _MORE_PARTICLES < tempered.ess < smallest_ess:
+        tempered = _attempt(target, n, smallest_ess, rng, _MORE_PARTICLES * m)
+    return tempered
+
+
+def _attempt(target: _Target, n: int, smallest_ess: float, rng: np.random.Generator, m: int) -> Tempered:
+    """Return n draws of the last positions of m particles; see `temper`."""
     x = target.normals.draw(PER_PARTICLE * m, rng)
-    log_p = density(target.points(x))
+    log_p = target.density(target.points(x))
     if np.isfinite(log_p).sum() < _FEWEST:
         raise ValueError(f"only {np.isfinite(log_p).sum()} of {len(x)} proposals have a finite density")
     particles = _Particles(target, x, log_p)
-    shapes = []
+    largest = -np.inf
     temperatures: list[float] = []
     b = 0.0
     wanted = float(m)
-    while b < 1 and len(temperatures) < _MOST_STEPS:
+    while b < 1 and largest <= PARETO_K_LIMIT and len(temperatures) < _MOST_STEPS:
         ratio = particles.log_p - particles.log_q
         finite = np.flatnonzero(np.isfinite(ratio))
         increase = power_for(ratio[finite], 1 - b, wanted)
@@ -140,20 +151,20 @@ def temper(
         b = 1.0 if increase == 1 - b else b + increase
         particles.select(finite[systematic_rows(weights, m, rng)])
         particles.move(b, rng)
-        shapes.append(shape)
+        largest = max(largest, shape)
         temperatures.append(b)
         wanted = _EFFECTIVE * m
-    last = [particles.x]
-    ess = 0.0
-    for moves in range(1, _MORE_MOVES):
-        if ess >= smallest_ess or (moves >= _MOST_MOVES and ess < 0.5 * smallest_ess):
-            break
+    reached = largest if b == 1 else np.inf  # another distribution than the posterior fails the check
+    last = [particles.x] * _LAST
+    ess = 1.0
+    for moves in range(1, 1 + _MOST_MOVES if reached <= PARETO_K_LIMIT else 1):
         particles.move(b, rng)
         last = [*last, particles.x][-_LAST:]
         ess = effective_number(np.concatenate(last), np.tile(particles.ancestors, _LAST))
+        if ess >= smallest_ess or ess < _SLOWEST * smallest_ess * moves / _MOST_MOVES:
+            break
     rows = np.linspace(0, _LAST * m - 1, n).round().astype(np.intp)
     draws = target.points(np.concatenate(last)[rows])
-    reached = max(shapes) if b == 1 else np.inf  # another distribution than the posterior fails the check
     return Tempered(draws, reached, ess, temperatures, particles.moves, particles.acceptance)
 
 
@@ -168,9 +179,12 @@ def effective_number(draws: FloatArray, ancestors: NDArray[np.intp]) -> float:
     """
     apart = draws - draws.mean(axis=0)
     lineages, index = np.unique(ancestors, return_inverse=True)
+    if len(lineages) == 1:
+        return 1.0
     totals = np.zeros((len(lineages), draws.shape[1]))
     np.add.at(totals, index, apart)
-    return float(np.min(np.square(apart).sum(axis=0) / np.square(totals).sum(axis=0)) * len(draws))
+    ratios = np.square(apart).sum(axis=0) / np.square(totals).sum(axis=0)
+    return float(np.min(ratios) * len(draws) * (1 - 1 / len(lineages)))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import slayr_py as sl
 from slayr_py.inference import gaussian_process, replay
 from slayr_py.inference.diagnostics.checks import CARRIED_ESS, PARETO_K_LIMIT, TEMPERED_ESS
 from slayr_py.inference.model import Model
-from slayr_py.inference.sampling import method
+from slayr_py.inference.sampling import carried, method
 from slayr_py.inference.sampling.carried import CARRIED_PARAMETERS, carries_to
 from slayr_py.inference.sampling.ladder import plan_attempts
 from slayr_py.inference.sampling.options import FitOptions
@@ -40,14 +40,14 @@ def grown():
 def test_a_carried_posterior_is_that_of_all_observations(grown):
     gp, configs, y, before = grown
     assert before.record["arguments"]["start"] == "cold"  # from the prior
-    carried = gp.fit(configs, y, options=OPTIONS, seed=5, start=before.warm_start())
-    arguments = carried.record["arguments"]
-    check = carried.check()
-    assert (arguments["method"], arguments["start"]) == ("carried", "carried") and not carried.record["abandoned"]
+    posterior = gp.fit(configs, y, options=OPTIONS, seed=5, start=before.warm_start())
+    arguments = posterior.record["arguments"]
+    check = posterior.check()
+    assert (arguments["method"], arguments["start"]) == ("carried", "carried") and not posterior.record["abandoned"]
     assert check.ok and check.pareto_k <= PARETO_K_LIMIT and check.ess_bulk_min >= CARRIED_ESS
-    assert carried.n_draws == 200 and "log_likelihood" not in carried.idata.children
+    assert posterior.n_draws == 200 and "log_likelihood" not in posterior.idata.children
     reference = gp.fit(configs, y, draws=2000, seed=1)
-    here, there = (p.idata["unconstrained_posterior"].to_dataset() for p in (carried, reference))
+    here, there = (p.idata["unconstrained_posterior"].to_dataset() for p in (posterior, reference))
     for name in there:
         axes = ("chain", "draw")
         apart = np.abs(here[name].mean(axes) - there[name].mean(axes)) / there[name].std(axes)
@@ -101,7 +101,8 @@ def test_a_carried_fit_is_repeated_from_its_record(grown):
 
 @pytest.mark.stan
 @pytest.mark.parametrize("shift", [0.0, 3.0], ids=["importance sampling", "tempering"])
-def test_pointwise_densities_are_those_of_the_same_draws(grown, shift):
+def test_pointwise_densities_are_those_of_the_same_draws(grown, shift, monkeypatch):
+    monkeypatch.setattr(carried, "_FEW_PARAMETERS", 0)
     gp, configs, y, before = grown
     start = before.warm_start()
     start = replace(start, draws=start.draws + shift)
@@ -128,13 +129,17 @@ def test_a_part_of_a_stack_with_many_parameters_needs_no_chains():
 
 
 @pytest.mark.stan
-def test_where_importance_sampling_fails_draws_are_tempered(grown):
+@pytest.mark.parametrize("remedy", ["the prior", "tempering"])
+def test_where_importance_sampling_fails_the_prior_helps_or_draws_are_tempered(grown, remedy, monkeypatch):
+    if remedy == "tempering":
+        monkeypatch.setattr(carried, "_FEW_PARAMETERS", 0)
     gp, configs, y, before = grown
     start = before.warm_start()
     near = gp.fit(configs, y, options=OPTIONS, seed=5, start=start)
     far = gp.fit(configs, y, options=OPTIONS, seed=5, start=replace(start, draws=start.draws + 3.0))
     arguments = far.record["arguments"]
-    assert arguments["method"] == "carried" and arguments["temperatures"][-1] == 1 and far.check().ok
+    assert (arguments["method"], arguments["start"]) == ("carried", "carried") and far.check().ok
+    assert ("temperatures" in arguments) == (remedy == "tempering")
     here, there = (p.idata["unconstrained_posterior"].to_dataset() for p in (far, near))
     for name in there:
         axes = ("chain", "draw")
@@ -197,15 +202,15 @@ def test_many_hyperparameters_are_carried_by_tempering(case):
     configs = Encoder(space).sobol(13, 3)
     y = np.array([np.exp(sum(float(v) for v in c.values() if not isinstance(v, str)) ** 0.5) for c in configs])
     before = gp.fit(configs[:12], y[:12], options=OPTIONS, seed=2)
-    carried = gp.fit(configs, y, options=OPTIONS, seed=5, start=before.warm_start())
-    arguments = carried.record["arguments"]
+    posterior = gp.fit(configs, y, options=OPTIONS, seed=5, start=before.warm_start())
+    arguments = posterior.record["arguments"]
     assert arguments["method"] == "carried" and arguments["temperatures"][-1] == 1
-    check = carried.check()
+    check = posterior.check()
     assert check.ok and check.limits["ess_bulk_min"] == TEMPERED_ESS <= check.ess_bulk_min
-    again = replay(json.loads(json.dumps(carried.record)), carried.data)
+    again = replay(json.loads(json.dumps(posterior.record)), posterior.data)
     assert again.identical and again.agrees
     reference = gp.fit(configs, y, chains=2, draws=500, seed=1, pointwise=False)
-    here, there = (p.idata["unconstrained_posterior"].to_dataset() for p in (carried, reference))
+    here, there = (p.idata["unconstrained_posterior"].to_dataset() for p in (posterior, reference))
     for name in there:
         axes = ("chain", "draw")
         apart = np.abs(here[name].mean(axes) - there[name].mean(axes)) / there[name].std(axes)

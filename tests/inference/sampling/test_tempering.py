@@ -66,14 +66,16 @@ class TwoModes:
         return total, slopes.sum(axis=0)
 
 
-def test_modes_have_their_shares():
+@pytest.mark.parametrize("wanted", [50, 100])
+def test_modes_have_their_shares(wanted):
+    # 200 particles have an effective number of 60 to 120, however long they move; more particles start anew.
     right = []
     numbers = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
         modes = np.repeat([[4.0], [-4.0]], 128, axis=0)  # as many draws of each, as of two chains that are stuck
-        tempered = temper(TwoModes(), modes + 0.8 * rng.standard_normal((256, 12)), 200, 50, rng)
-        assert tempered.pareto_k <= PARETO_K_LIMIT and tempered.ess >= 50
+        tempered = temper(TwoModes(), modes + 0.8 * rng.standard_normal((256, 12)), 200, wanted, rng)
+        assert tempered.pareto_k <= PARETO_K_LIMIT and tempered.ess >= wanted
         right.append(np.mean(tempered.draws[:, 0] > 0))
         numbers.append(tempered.ess)
     assert np.mean(right) == pytest.approx(0.3, abs=3 * np.sqrt(0.3 * 0.7 / np.sum(numbers)))
@@ -97,6 +99,7 @@ def test_a_target_far_from_the_start_is_refused():
     rng = np.random.default_rng(1)
     tempered = temper(Distant(), start(rng), 200, 50, rng)
     assert tempered.pareto_k > PARETO_K_LIMIT or tempered.ess < 50
+    assert tempered.ess >= 1 and tempered.draws.shape == (200, 20)  # of which a record has means and their errors
 
 
 def test_effective_number_counts_lineages():
@@ -104,4 +107,8 @@ def test_effective_number_counts_lineages():
     draws = rng.standard_normal((20_000, 2))
     families = np.arange(20_000) // 10
     assert effective_number(draws, families) == pytest.approx(20_000, rel=0.1)  # relatives that have become independent
-    assert effective_number(np.repeat(draws[:2000], 10, axis=0), families) == pytest.approx(2000, rel=1e-9)
+    assert effective_number(np.repeat(draws[:2000], 10, axis=0), families) == pytest.approx(1999, rel=1e-9)
+    assert effective_number(draws, np.zeros(20_000)) == 1
+    two = [effective_number(rng.standard_normal((40, 1)), np.arange(40) % 2) for _ in range(4000)]
+    # 1 / ess estimates the variance of the mean without bias: 1 / 40 for independent draws.
+    assert np.mean(1 / np.array(two)) == pytest.approx(1 / 40, rel=0.1)
