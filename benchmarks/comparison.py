@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from benchmarks.common.results import markdown
@@ -23,7 +24,7 @@ LABELS = {
     "slayr": "slayr_py",
     "optuna-gp": "Optuna GP",
     "optuna-tpe": "Optuna TPE",
-    "smac": "SMAC3",
+    "botorch": "BoTorch",
     "random": "random",
 }
 TIME = "seconds per suggestion"
@@ -104,10 +105,10 @@ def regrets(column: str) -> str:
 
 
 def ranks() -> str:
-    found = next(t for t in tables("optimisation", "Results") if "slayr" in t.iloc[:, 0].tolist())
-    assert found.columns[0] == "average rank", found.columns
-    rows = [[LABELS[row[0]], *row[1:]] for row in found.itertuples(index=False) if row[0] in LABELS]
-    return markdown(list(found.columns), rows)
+    """Return the tables of average ranks, of all samplers and of those that ran on every problem."""
+    found = [t for t in tables("optimisation", "Results") if t.columns[0] == "average rank"]
+    rows = [[[LABELS.get(row[0], row[0]), *row[1:]] for row in t.itertuples(index=False)] for t in found]
+    return "\n\n".join(markdown(list(t.columns), own) for t, own in zip(found, rows, strict=True))
 
 
 def behind(cells: pd.DataFrame) -> tuple[str, str]:
@@ -122,7 +123,7 @@ def behind(cells: pd.DataFrame) -> tuple[str, str]:
 
 def summary() -> str:
     rows = []
-    for column in ("at 25", "at 50"):
+    for column in ("at 25", "at 50", "at 100"):
         rows.append([f"[regret](#regret), {column} evaluations", *behind(wide(suite(), column))])
     constrained = table("optimisation", "Constraints", "problem", "sampler", "at 25", "at 50")
     for column in ("at 25", "at 50"):
@@ -137,12 +138,13 @@ def summary() -> str:
 def slower() -> tuple[str, str]:
     """Return in how many comparisons with a sampler on a problem slayr is as fast, and by sampler where it is not."""
     times = wide(suite(), TIME)
-    times = times[times["slayr"] != ""].astype(float)
+    times = times[times["slayr"] != ""].replace("", np.nan).astype(float)
     fast = 0
     compared = 0
     names = []
     for sampler in times.columns.drop(["slayr", "random"]):
-        slow = times["slayr"] > times[sampler]
+        both = times[["slayr", sampler]].dropna()
+        slow = both["slayr"] > both[sampler]
         fast = fast + int((~slow).sum())
         compared = compared + len(slow)
         names.append(f"{LABELS[sampler]} on {slow.sum()} of {len(slow)} problems")
@@ -215,6 +217,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "ranks": ranks,
     "regret after 25 evaluations": lambda: regrets("at 25"),
     "regret after 50 evaluations": lambda: regrets("at 50"),
+    "regret after 100 evaluations": lambda: regrets("at 100"),
     "seconds per suggestion": seconds,
     "seconds by observations": growth,
     "constraints": constraints,

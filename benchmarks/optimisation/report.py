@@ -14,6 +14,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from scipy.stats import studentized_range
 
 from benchmarks.common.problems import Problem
 from benchmarks.common.results import markdown, standard_error
@@ -113,14 +114,25 @@ def rank_table(best: pd.DataFrame, samplers: Sequence[str]) -> str:
     """Return the average ranks of samplers by their mean best values, and their standard errors over problems.
 
     A budget counts the problems on which every sampler has runs of that length, and in each the seeds that all of them
-    have.
+    have. The last row has the critical difference of each budget.
     """
     columns = {}
     for budget in best:
         ranks = common_means(best[budget], samplers).rank(axis=1)
         columns[f"at {budget} ({len(ranks)} problems)"] = ranks
     lines = [[sampler, *(rank_cell(ranks[sampler]) for ranks in columns.values())] for sampler in samplers]
-    return markdown(["average rank", *columns], lines)
+    critical = [f"{critical_difference(ranks):.2f}" if len(ranks) else "" for ranks in columns.values()]
+    return markdown(["average rank", *columns], [*lines, ["critical difference", *critical]])
+
+
+def critical_difference(ranks: pd.DataFrame) -> float:
+    """Return the difference between the average ranks of two samplers (columns) that is significant at 5%.
+
+    Nemenyi's test, which allows for the number of pairs (Demšar 2006, *JMLR* 7:1, section 3.2.2).
+    """
+    problems, samplers = ranks.shape
+    quantile = studentized_range.ppf(0.95, samplers, np.inf) / np.sqrt(2)
+    return float(quantile * np.sqrt(samplers * (samplers + 1) / (6 * problems)))
 
 
 def common_means(best: pd.Series, samplers: Sequence[str]) -> pd.DataFrame:

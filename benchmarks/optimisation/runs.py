@@ -103,7 +103,8 @@ def run_all(
             earlier = trials[own].sort_values("number")
             if len(earlier) >= budget or problem in skipped:
                 continue
-            kept = len(earlier) // batch * batch if kind.resumes else 0
+            resumes = kind.resumes and bool(earlier["params"].notna().all())  # stored without their configurations
+            kept = len(earlier) // batch * batch if resumes else 0
             trials = trials.drop(earlier.index[kept:])
             earlier = earlier[:kept]
             runs.append((problem, seed, earlier))

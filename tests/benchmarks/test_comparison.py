@@ -20,7 +20,7 @@ def test_measured_tables_are_those_of_the_benchmarks():
 
 
 def test_means_are_those_of_the_stored_trials():
-    samplers = ["slayr", "optuna-gp", "optuna-tpe", "smac", "random"]
+    samplers = ["slayr", "botorch", "optuna-gp", "optuna-tpe", "random"]
     trials = read_trials(TOP / "benchmarks" / "optimisation" / "results", samplers)
     best = best_values(trials[trials["problem"] == "hartmann6"], [25, 50]) - PROBLEMS["hartmann6"].minimum
     suite = comparison.suite()

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.common.constrained_problems import CONSTRAINED
 from benchmarks.common.problems import PROBLEMS
 from benchmarks.optimisation.peers import initial_design, peer
-from benchmarks.optimisation.runs import COLUMNS, read_trials, run_all
+from benchmarks.optimisation.runs import COLUMNS, file_of, read_trials, run_all
 
 MIXED = {"func2c": PROBLEMS["func2c"]}
 SAME = ["problem", "sampler", "seed", "number", "value", "exact", "params"]
@@ -27,6 +27,15 @@ def test_an_interrupted_command_resumes_with_the_same_trials(sampler, tmp_path):
     run_all(MIXED, sampler, 1, 11, tmp_path / "parts")
     run_all(MIXED, sampler, 2, 12, tmp_path / "parts")
     pd.testing.assert_frame_equal(trials_of(tmp_path / "parts", sampler)[SAME], whole[SAME])
+
+
+def test_a_run_that_is_stored_without_configurations_starts_again(tmp_path):
+    sampler = "slayr:method=map,kernel=matern"
+    run_all(MIXED, sampler, 1, 3, tmp_path)
+    path = file_of(tmp_path, sampler)
+    pd.read_csv(path).assign(params=None).to_csv(path, index=False)
+    run_all(MIXED, sampler, 1, 4, tmp_path)
+    assert trials_of(tmp_path, sampler)["params"].notna().sum() == 4
 
 
 def test_noise_is_added_to_the_value_only(tmp_path):
