@@ -171,6 +171,9 @@ def _attempt(target: _Target, n: int, smallest_ess: float, rng: np.random.Genera
 def effective_number(draws: FloatArray, ancestors: NDArray[np.intp]) -> float:
     """Return the smallest effective number of draws of a coordinate.
 
+    Its reciprocal estimates the variance of the mean, relative to that of the draws, without bias: as deviations are
+    from the mean of the draws, the number has a factor 1 - 1 / lineages.
+
     Parameters
     ----------
     draws : (n, P) float64
