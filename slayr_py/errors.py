@@ -74,3 +74,8 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     if near is not None:
         return f"; did you mean {near!r}?"
     return f"; known: {', '.join(words)}" if words else "; none is known"
+
+
+def reason_of(error: Exception) -> BaseException:
+    """Return what is wrong with a parameter of ConfigSpace: of its message "illegal settings" the cause."""
+    return error.__cause__ or error

@@ -23,7 +23,7 @@ from benchmarks.common.studies import KERNELS
 from benchmarks.optimisation.ax_peer import Ax
 from benchmarks.optimisation.evolution import Evolution
 from benchmarks.optimisation.inside_peers import BayBE, RandomInside, linear_constraints
-from benchmarks.optimisation.told import Told
+from benchmarks.optimisation.told import Told, with_indices
 from slayr_py.space import Encoder
 from slayr_py.study import StanGPSampler, space_to_distributions
 from slayr_py.study.model.options import SamplerOptions
@@ -235,7 +235,7 @@ class Hebo:
     def tell(self, params: Mapping[str, Any], value: float) -> None:
         import pandas as pd
 
-        row = {d.name: d.levels.index(params[d.name]) if d.levels else params[d.name] for d in self.dimensions}
+        row = with_indices(self.dimensions, params)
         self.optimiser.observe(pd.DataFrame([row]), np.array([[value]]))
 
 

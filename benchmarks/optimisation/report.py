@@ -114,15 +114,17 @@ def rank_table(best: pd.DataFrame, samplers: Sequence[str]) -> str:
     """Return the average ranks of samplers by their mean best values, and their standard errors over problems.
 
     A budget counts the problems on which every sampler has runs of that length, and in each the seeds that all of them
-    have. The last row has the critical difference of each budget.
+    have. The last row has the critical difference of each budget, if there are several samplers.
     """
     columns = {}
     for budget in best:
         ranks = common_means(best[budget], samplers).rank(axis=1)
         columns[f"at {budget} ({len(ranks)} problems)"] = ranks
     lines = [[sampler, *(rank_cell(ranks[sampler]) for ranks in columns.values())] for sampler in samplers]
-    critical = [f"{critical_difference(ranks):.2f}" if len(ranks) else "" for ranks in columns.values()]
-    return markdown(["average rank", *columns], [*lines, ["critical difference", *critical]])
+    if len(samplers) > 1:
+        critical = [f"{critical_difference(ranks):.2f}" if len(ranks) else "" for ranks in columns.values()]
+        lines.append(["critical difference", *critical])
+    return markdown(["average rank", *columns], lines)
 
 
 def critical_difference(ranks: pd.DataFrame) -> float:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from benchmarks.common.problems import Problem
 from slayr_py.space import Encoder
+
+
+def with_indices(dimensions: Sequence[Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters with the indices of levels in place of the levels."""
+    return {d.name: d.levels.index(params[d.name]) if d.levels else params[d.name] for d in dimensions}
 
 
 class Told:

@@ -20,7 +20,7 @@ from ConfigSpace import (
 )
 from ConfigSpace.hyperparameters import Hyperparameter
 
-from slayr_py.errors import SpaceError, did_you_mean
+from slayr_py.errors import SpaceError, did_you_mean, reason_of
 from slayr_py.space import parameter_of, space_from_json
 from slayr_py.text_files import read_text
 
@@ -127,8 +127,7 @@ def _parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:
         values = [float(entry[key]) if kind == "float" else entry[key] for key in required]
         return make(name, *values, **options)
     except (ValueError, TypeError, OverflowError) as error:
-        # ConfigSpace's message is "illegal settings"; the cause has the details.
-        raise SpaceError(f"the {kind} parameter {name!r} is illegal: {error.__cause__ or error}") from error
+        raise SpaceError(f"the {kind} parameter {name!r} is illegal: {reason_of(error)}") from error
 
 
 def _short_parameter(name: str, entry: Any) -> Hyperparameter[Any, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import Constant, Hyperparameter
 
-from slayr_py.errors import SpaceError
+from slayr_py.errors import SpaceError, reason_of
 
 
 def as_space(parameters: ConfigurationSpace | Mapping[str, Any]) -> ConfigurationSpace:
@@ -50,8 +50,7 @@ def parameter_of(name: str, value: Any) -> Hyperparameter[Any, Any]:
             raise ValueError(f"it is called {value.name!r}")
         return value
     except Exception as error:  # ConfigSpace has many classes of errors
-        why = error.__cause__ or error  # of "illegal settings" the cause has the details
         raise SpaceError(
-            f"the parameter {name!r} is {value!r:.100}: {why}; give two floats or two integers, a list of levels, a "
-            "constant, or a parameter of ConfigSpace with this name"
+            f"the parameter {name!r} is {value!r:.100}: {reason_of(error)}; give two floats or two integers, a list of "
+            "levels, a constant, or a parameter of ConfigSpace with this name"
         ) from error

@@ -157,7 +157,8 @@ def _attempt(target: _Target, n: int, smallest_ess: float, rng: np.random.Genera
     reached = largest if b == 1 else np.inf  # another distribution than the posterior fails the check
     last = [particles.x] * _LAST
     ess = 1.0
-    for moves in range(1, 1 + _MOST_MOVES if reached <= PARETO_K_LIMIT else 1):
+    most = _MOST_MOVES if reached <= PARETO_K_LIMIT else 0
+    for moves in range(1, 1 + most):
         particles.move(b, rng)
         last = [*last, particles.x][-_LAST:]
         ess = effective_number(np.concatenate(last), np.tile(particles.ancestors, _LAST))

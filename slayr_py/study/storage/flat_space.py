@@ -11,7 +11,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
 from ConfigSpace.hyperparameters import Hyperparameter
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from slayr_py.errors import SpaceError
+from slayr_py.errors import SpaceError, reason_of
 from slayr_py.space import Dimension, Encoded, Encoder
 from slayr_py.study.storage.distributions import grid_parameter, levels, to_configuration, to_params
 
@@ -31,8 +31,7 @@ def to_space(distributions: Mapping[str, BaseDistribution]) -> ConfigurationSpac
             parameter = _parameter(name, distribution)
             Dimension.from_hyperparameter(parameter)
         except (ValueError, TypeError, OverflowError, SpaceError) as error:
-            # ConfigSpace's message may be "illegal settings"; the cause has the details.
-            text = f"parameter {name!r} is not modelled, but drawn at random: {error.__cause__ or error}"
+            text = f"parameter {name!r} is not modelled, but drawn at random: {reason_of(error)}"
             warnings.warn(text, RuntimeWarning, stacklevel=2)
             continue
         space.add(parameter)
