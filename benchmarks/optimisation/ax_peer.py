@@ -16,8 +16,8 @@ class Ax:
 
     The method "quality" samples the posterior of BoTorch's SAAS model by NumPyro, which takes too long for these loops.
 
-    Ordinals and categories are choices, whose values are the indices of their levels. Evaluations that it is told count as
-    initial trials, of which it wants five: if there are fewer, it suggests the others.
+    Ordinals and categories are choices, whose values are the indices of their levels. Evaluations that it is told count
+    as initial trials, of which it wants five: if there are fewer, it suggests the others.
     """
 
     packages = ("ax-platform", "botorch", "gpytorch", "torch")
