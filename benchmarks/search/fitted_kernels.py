@@ -142,7 +142,11 @@ class FittedKernel:
 def predict_by_nuts(found: SearchResult, configs: Any) -> Predictive:
     """Return the predictive distributions at m configurations of the best kernel, fitted by Stan."""
     process = sl.GaussianProcess(found.search.encoder, found.best)
-    posterior = process.fit(found.train, found.y, seed=found.search.seed, **NUTS)
+    return predict_observations(process.fit(found.train, found.y, seed=found.search.seed, **NUTS), configs)
+
+
+def predict_observations(posterior: sl.Posterior, configs: Any) -> Predictive:
+    """Return the predictive distributions of observations at m configurations, a mixture over the draws."""
     predicted = posterior.predict(configs)
     noise = posterior.targets.common_noise(posterior.draws)
     sd = np.sqrt(np.square(predicted.draw_sd) + posterior.y_sd**2 * noise[:, None])
