@@ -22,7 +22,7 @@ FUNCTIONS = range(1, 25)
 INSTANCES = (1, 2, 3)
 AT_BOUND = 0.5
 SMALLEST_RANGE = 2.0
-DIMENSIONS = {"bbob": (2, 3, 5, 10), "bbob-mixint": (5,)}
+DIMENSIONS = {"bbob": (2, 3, 5, 10, 20, 40), "bbob-mixint": (5,)}
 """Dimensions by the name of the suite."""
 
 

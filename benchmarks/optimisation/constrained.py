@@ -21,7 +21,7 @@ from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.constrained_problems import CONSTRAINED
 from benchmarks.common.problems import Problem
 from benchmarks.common.results import markdown, mean_cell
-from benchmarks.optimisation.report import BUDGETS, START, best_values
+from benchmarks.optimisation.report import BUDGETS, START, best_values, lost_table, rank_table
 from benchmarks.optimisation.runs import add_run_arguments, require_optuna, trials_of
 
 NAME = "constrained"
@@ -32,7 +32,10 @@ RUN = ["problem", "sampler", "seed"]
 
 
 def table(trials: pd.DataFrame, problems: Mapping[str, Problem], samplers: Sequence[str], budget: int) -> str:
-    """Return the regret of the best feasible value, the number of feasible evaluations and the time, in Markdown."""
+    """Return regrets, numbers of feasible evaluations and times, average ranks, and lost problems, in Markdown.
+
+    A regret is that of the best feasible value, or this value if the minimum is unknown.
+    """
     if trials.empty:
         return "no stored trials"
     budgets = [b for b in BUDGETS if b <= budget] or [budget]
@@ -45,12 +48,14 @@ def table(trials: pd.DataFrame, problems: Mapping[str, Problem], samplers: Seque
     heads = ["problem", "sampler", *(f"at {b}" for b in budgets), "feasible evaluations", "seconds per suggestion"]
     lines = []
     for name in [name for name in problems if name in best.index.unique("problem")]:
-        regret = best.loc[name] - problems[name].minimum
+        regret = best.loc[name] - np.nan_to_num(problems[name].minimum)
         for sampler in [s for s in samplers if s in regret.index.unique("sampler")]:
             cells = [regret_cell(regret.loc[sampler, b]) for b in budgets]
             cells += [f"{number[name, sampler].mean():.1f}", f"{seconds.get((name, sampler), np.nan):.2f}"]
             lines.append([name, sampler, *cells])
-    return markdown(heads, lines)
+    ranked = best.fillna(np.inf)  # a run without a feasible value is last
+    present = [name for name in samplers if name in best.index.unique("sampler")]
+    return "\n\n".join([markdown(heads, lines), rank_table(ranked, present), lost_table(ranked, present)])
 
 
 def finished(trials: pd.DataFrame, budget: int) -> pd.DataFrame:
