@@ -66,29 +66,34 @@ def graph_data(train: Encoded, new: Encoded) -> dict[str, StanValue]:
     }
 
 
+_FEW_GRAPHS = 5  # whose levels correlate 1/2 at the prior median; less of the correlation is lost on each of more
+
+
 def damping(encoder: Layout, response: Callable[[FloatArray], FloatArray]) -> Hyperparameter:
-    """Return ``beta`` of every graph; at its prior median two levels correlate 1/2 on average.
+    """Return ``beta`` of every graph; at its prior median two levels correlate 1/2 on average, or more with many graphs.
 
     At equal continuous parameters the entries of U f(beta Lambda) U' add up to m f(0), and its diagonal adds up to
     S = sum_i f(beta lambda_i). The mean correlation of m vertices is thus (m f(0) - S) / ((m - 1) S). On a complete
     graph with f = 1 / (1 + beta lambda) it is beta / (1 + beta). The scale 1.5 makes the correlation about uniform.
+
+    With P > 5 graphs the correlation at the median is 1 - 5 / (2 P): a function of 20 categories, each of which halves
+    the correlation, would be white noise under the prior. Length-scales grow with the dimension for the same reason.
 
     Parameters
     ----------
     response : callable
         f at equal continuous parameters, as a function of beta lambda.
     """
+    counts = [np.bincount(spectrum.group_of).astype(np.float64) for spectrum in encoder.spectra.values()]
+    several = [count.sum() > 1 for count in counts]
+    correlation = 1 - 0.5 * _FEW_GRAPHS / max(sum(several), _FEW_GRAPHS)
     locations = []
-    for spectrum in encoder.spectra.values():
-        counts = np.bincount(spectrum.group_of).astype(np.float64)
-        m = len(spectrum.group_of)
-        if m == 1:
-            locations.append(0.0)
-            continue
+    for spectrum, count, has_several in zip(encoder.spectra.values(), counts, several, strict=True):
 
-        def excess(log_beta: float, counts: FloatArray = counts, of: FloatArray = spectrum.eigenvalues) -> float:
+        def excess(log_beta: float, count: FloatArray = count, of: FloatArray = spectrum.eigenvalues) -> float:
             f = response(np.exp(log_beta) * of)
-            return float((f @ counts) / f[0] * (counts.sum() + 1) / (2 * counts.sum()) - 1)
+            m = count.sum()
+            return float((f @ count) / f[0] * (1 + (m - 1) * correlation) / m - 1)
 
-        locations.append(float(brentq(excess, -40.0, 40.0)))
+        locations.append(float(brentq(excess, -40.0, 40.0)) if has_several else 0.0)
     return Hyperparameter("beta", LogNormal(locations, 1.5), encoder.graph_names, "graph", may_vanish=True)

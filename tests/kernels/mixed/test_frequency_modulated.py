@@ -206,6 +206,15 @@ def test_two_levels_correlate_one_half_at_the_prior_median(modulator):
         assert (k.sum() - np.trace(k)) / (m - 1) / np.trace(k) == pytest.approx(0.5, rel=1e-9)
 
 
+def test_many_categories_are_no_white_noise_under_the_prior():
+    """At the prior medians each of 20 categories leaves a correlation of 7/8; a single level does not count."""
+    encoder = Encoder(ConfigurationSpace({f"h{i}": [*range(4)] for i in range(20)} | {"one": ["level"]}))
+    beta = np.exp(sl.GaussianProcess(encoder, FrequencyModulated()).priors["beta"].mu)
+    points = encoder.encode([{f"h{i}": level for i in range(20)} | {"one": "level"} for level in (0, 3)])
+    k = FrequencyModulated().gram(points, points, {"lengthscale": [], "alpha": np.ones(len(beta)), "beta": beta})
+    assert k[0, 1] / k[0, 0] == pytest.approx((7 / 8) ** 20, rel=1e-9)
+
+
 def test_neural_takes_and_ignores_alpha():
     encoder = Encoder(mixed_space())
     kernel = FrequencyModulated("neural")
