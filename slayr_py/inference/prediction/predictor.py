@@ -128,7 +128,8 @@ class Predictor(ABC):
     def with_pending(self, pending: Encoded) -> Self:
         """Condition every draw on its own mean at q configurations that are still being evaluated.
 
-        The mean does not change; the variance decreases near the pending points (the "kriging believer").
+        Their values will have :attr:`noise`. The mean does not change; the variance decreases near the pending points
+        (the "kriging believer").
         """
 
     @abstractmethod
@@ -382,7 +383,7 @@ class KernelPredictor(Predictor):
         solved = self._solve(self.kernel.cross(pending, self.train, self.draws))
         rest = self.kernel.cross(pending, pending, self.draws) - solved @ solved.transpose(0, 2, 1)
         diagonal = np.arange(q)
-        rest[:, diagonal, diagonal] += self.targets.common_noise(self.draws)[:, None]
+        rest[:, diagonal, diagonal] += self.noise
         factor = np.zeros((len(solved), n + q, n + q))
         factor[:, :n, :n] = self.factor
         factor[:, n:, :n] = solved

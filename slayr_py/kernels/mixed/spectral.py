@@ -70,7 +70,7 @@ _FEW_GRAPHS = 5  # whose levels correlate 1/2 at the prior median; less of the c
 
 
 def damping(encoder: Layout, response: Callable[[FloatArray], FloatArray]) -> Hyperparameter:
-    """Return ``beta`` of every graph; at its prior median two levels correlate 1/2 on average, or more with many graphs.
+    """Return ``beta`` of every graph; at its prior median two levels correlate 1/2 on average, more with many graphs.
 
     At equal continuous parameters the entries of U f(beta Lambda) U' add up to m f(0), and its diagonal adds up to
     S = sum_i f(beta lambda_i). The mean correlation of m vertices is thus (m f(0) - S) / ((m - 1) S). On a complete

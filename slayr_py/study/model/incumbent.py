@@ -11,6 +11,7 @@ from optuna import Study
 from slayr_py.acquisition import FrontTask, non_dominated
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
+from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.storage.objectives import default_reference, given_reference, goals_of
 from slayr_py.study.storage.trials import Observations
 from slayr_py.threads import one_thread
@@ -31,6 +32,11 @@ class Front(NamedTuple):
         """Return the entries of the suggestion record."""
         size = None if self.values is None else len(self.values)
         return {"reference": self.reference.tolist(), "front": size}
+
+
+def counts_as_noisy(options: SamplerOptions, observed: Sequence[Observations]) -> bool:
+    """Return whether posterior means replace observed values: the study is noisy, or values have known errors."""
+    return options.noisy or any(each.uncertain for each in observed)
 
 
 def incumbent(observed: Observations, posterior: Posterior, fixed: Fixed | None, noisy: bool) -> float | None:

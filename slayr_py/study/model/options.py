@@ -78,7 +78,7 @@ OTHER_LIBRARIES = {
     "allow_duplicate_points": "noisy=True",
     "catch": "failures=",
     "min_n_trials": "n_initial=",
-    "noise": "noisy=True, or errors of the values: y_sd in history= and sd in tell",
+    "noise": "noisy=True, or known errors of the values: y_sd in history= and sd in tell",
     "deterministic_objective": "noisy= (its opposite)",
     "fixed_features": "fixed=",
     "ref_point": "reference_point=",

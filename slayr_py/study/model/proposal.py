@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.acquisition import OptimumPrior, Suggestion, suggest, suggest_tradeoff
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.space import Fixed, jsonable
-from slayr_py.study.model.incumbent import Front, front_of, incumbent
+from slayr_py.study.model.incumbent import Front, counts_as_noisy, front_of, incumbent
 from slayr_py.study.model.loop_fits import entries_of_all, fit_entries
 from slayr_py.study.model.proposer import Fitted, Proposer
 from slayr_py.study.model.session import Phase
@@ -89,12 +89,11 @@ class Proposal(AbstractContextManager["Proposal"]):
         """Maximise the acquisition."""
         diagnostics = jsonable(fitted.check().asdict())
         self.proposer.session.report(Phase("maximising", self.trial.number, diagnostics))
-        noisy = self.proposer.options.noisy
         if len(self.observed) > 1:
             given = self.proposer.options.reference_point
-            self._improved = front_of(self.study, self.observed, fitted.posteriors, self.fixed, noisy, given)
+            self._improved = front_of(self.study, self.observed, fitted.posteriors, self.fixed, self._noisy, given)
         else:
-            self._improved = incumbent(self.observed[0], fitted.posterior, self.fixed, noisy)
+            self._improved = incumbent(self.observed[0], fitted.posterior, self.fixed, self._noisy)
         return self._search(fitted)
 
     def settle(self, fitted: Fitted, suggestion: Suggestion) -> Suggestion:
@@ -108,7 +107,7 @@ class Proposal(AbstractContextManager["Proposal"]):
 
     def _search(self, fitted: Fitted) -> Suggestion:
         space = fitted.posterior.encoder.space
-        repeatable = self.observed[0].configs if self.proposer.options.noisy else ()
+        repeatable = self.observed[0].configs if self._noisy else ()
         with reading_once(self.study):
             self._known = with_configuration(self.study, self.trial)
             options: dict[str, Any] = {
@@ -125,8 +124,9 @@ class Proposal(AbstractContextManager["Proposal"]):
         with _timed(self._seconds, "acquisition"):
             if isinstance(self._improved, Front):
                 front, reference = self._improved
-                noisy = self.proposer.options.noisy
-                return suggest_tradeoff(fitted.posteriors, front=front, reference=reference, noisy=noisy, **options)
+                return suggest_tradeoff(
+                    fitted.posteriors, front=front, reference=reference, noisy=self._noisy, **options
+                )
             criterion = self.proposer.options.criterion
             options["interior"] = self.proposer.options.believes_inside
             options["t"] = self.trial.number + 1 - len(self.design)
@@ -136,6 +136,11 @@ class Proposal(AbstractContextManager["Proposal"]):
                 return suggestion
             options["rng"] = np.random.default_rng(self.stream)
             return suggest(fitted.posterior, criterion, best=self._beyond, **options)
+
+    @property
+    def _noisy(self) -> bool:
+        """Whether the best observed value is partly luck, and an evaluation worth repeating."""
+        return counts_as_noisy(self.proposer.options, self.observed)
 
     @property
     def _prior(self) -> OptimumPrior | None:

@@ -189,6 +189,7 @@ class Proposer:
                 f"the model explains a part of the values by noise, whose standard deviation is {median:.2g} of the "
                 f"values' (at least {low:.2g} with 99% probability). If evaluations of one configuration differ, "
                 "declare noisy=True. Otherwise the function has details between the trials that the kernel does not "
-                f"describe. For exact past experiments, rule noise out with priors={{{NOISE.name!r}: {NOISELESS}}}",
+                "describe, or past experiments have other units or are of another function. For exact past experiments "
+                f"rule noise out with priors={{{NOISE.name!r}: {NOISELESS}}}",
                 "noise",
             )

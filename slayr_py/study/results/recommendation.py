@@ -1,7 +1,7 @@
 """Recommend a configuration of a study: the one with the best posterior mean among those evaluated.
 
 The best value of a noisy objective is partly noise: the mean value of its configuration is worse. The posterior mean is
-shrunk towards the other observations.
+shrunk towards the other observations. Values with known errors are noisy too.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from optuna import Study
+from optuna.trial import TrialState
 from typing_extensions import Unpack, override
 
 from slayr_py.errors import DataError
@@ -25,7 +26,8 @@ from slayr_py.study.sampler import declared_space_of, space_of, within_of
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.objectives import goal_of
-from slayr_py.study.storage.trials import observations
+from slayr_py.study.storage.reading import trials_of
+from slayr_py.study.storage.trials import has_known_error, observations
 
 
 class Recommendation(NamedTuple):
@@ -49,6 +51,11 @@ class Recommendation(NamedTuple):
 
 
 def is_noisy(study: Study) -> bool:
+    """Return whether the best value may be partly luck: the study is declared noisy, or values have known errors."""
+    return is_declared_noisy(study) or any(has_known_error(trial) for trial in trials_of(study, (TrialState.COMPLETE,)))
+
+
+def is_declared_noisy(study: Study) -> bool:
     """Return whether the objective was declared noisy."""
     declared = declared_space_of(study)
     record = study_record(study) or {}
@@ -56,7 +63,7 @@ def is_noisy(study: Study) -> bool:
 
 
 def has_recommendation(study: Study) -> bool:
-    """Return whether to show a recommendation by default: the study is noisy and has a fit."""
+    """Return whether to show a recommendation by default: the values are noisy and there is a fit."""
     return is_noisy(study) and bool(fitted_numbers(study))
 
 
@@ -142,7 +149,7 @@ def _recorded_space(study: Study, last: RecordedFits) -> DeclaredSpace:
     method = recorded if METHODS[recorded].point_estimate else LOOP_OPTIONS.method
     model = models[0]
     gp = GaussianProcess.of(models, None if last.stack else model.kernel)  # with the priors of each part
-    options = SamplerOptions.of(kernel=gp.kernel, warp=model.given_warp, noisy=is_noisy(study), method=method)
+    options = SamplerOptions.of(kernel=gp.kernel, warp=model.given_warp, noisy=is_declared_noisy(study), method=method)
     declared = _RecordedSpace(gp.encoder, options, Session())
     declared.surrogate = declared.surrogate_with_history = GivenKernel(gp, model.kernel)
     return declared

@@ -16,7 +16,7 @@ from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.declared_space import DeclaredSpace
-from slayr_py.study.model.incumbent import front_task
+from slayr_py.study.model.incumbent import counts_as_noisy, front_task
 from slayr_py.study.model.proposer import Fitted
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import REGRET_KEY, suggestion_record
@@ -200,7 +200,7 @@ def _sample_several(
     """Draw the hypervolume that the evaluated configurations lack; None without a feasible one."""
     options = declared.options
     feasibility = [fit.posterior for fit in fitted.feasibility]
-    given = (declared.fixed, options.noisy, options.reference_point)
+    given = (declared.fixed, counts_as_noisy(options, observed), options.reference_point)
     task = front_task(study, observed, fitted.posteriors, feasibility, *given)
     if task is None:
         return None
@@ -235,14 +235,13 @@ def _predicted(record: Mapping[str, Any], objective: int) -> Any:
 
 
 def _incumbent(posterior: Posterior, observed: Observations, declared: DeclaredSpace) -> int | None:
-    """Return the row of the best feasible observation; a noisy objective is compared by its posterior mean."""
+    """Return the row of the best feasible observation; noisy ones are compared by their posterior means."""
     usable = observed.feasible.copy()
     if declared.fixed is not None:
         usable &= declared.fixed.hold(posterior.train)
     rows = np.flatnonzero(usable)
     if not len(rows):
         return None
-    values = (
-        posterior.predict(posterior.train[rows]).centre_and_spread()[0] if declared.options.noisy else observed.y[rows]
-    )
+    noisy = counts_as_noisy(declared.options, [observed])
+    values = posterior.predict(posterior.train[rows]).centre_and_spread()[0] if noisy else observed.y[rows]
     return int(rows[np.argmax(values) if observed.maximize else np.argmin(values)])

@@ -62,6 +62,11 @@ class Observations(NamedTuple):
         return self.y_sd if self.y_sd.any() else None
 
     @property
+    def uncertain(self) -> bool:
+        """Return whether feasible values have known errors: the best of them is then partly luck."""
+        return bool(self.y_sd[self.feasible].any())
+
+    @property
     def best(self) -> float | None:
         """Return the best feasible value, or None if there is none."""
         values = self.y[self.feasible]
@@ -137,6 +142,12 @@ def known_error(trial: FrozenTrial, objective: int = 0) -> float:
             "of the value's error and must be a finite number >= 0"
         )
     return float(error)
+
+
+def has_known_error(trial: FrozenTrial) -> bool:
+    """Return whether a value of the trial has a known error; a damaged attribute counts as none."""
+    given = trial.user_attrs.get(ERROR_KEY)
+    return any(isinstance(sd, int | float) and sd > 0 for sd in (given if isinstance(given, list) else [given]))
 
 
 def is_feasible(trial: FrozenTrial, names: Set[str]) -> bool:

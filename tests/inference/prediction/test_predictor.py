@@ -190,6 +190,10 @@ def test_known_errors_add_to_the_noise_of_a_further_observation(branin_posterior
     told = KernelPredictor.factorise(predictor.kernel, predictor.train, targets, predictor.draws)
     noise = predictor.draws["sigma_n"][:, None] ** 2 + NOISE_FLOOR**2
     np.testing.assert_allclose(told.noise, noise + np.mean(errors**2))
+    pending = branin_posterior.encoder.encode(branin_posterior.encoder.sobol(1, 50))
+    variance = told.moments(pending)[1]
+    expected = variance * told.noise / (variance + told.noise)  # of a normal function after one noisy value
+    np.testing.assert_allclose(told.with_pending(pending).moments(pending)[1], expected, rtol=1e-6)
 
 
 def test_nearly_singular_covariances_are_still_factored(branin_posterior):

@@ -11,7 +11,7 @@ from testing_studies import NUTS, advance, bowl, suggestion
 import slayr_py as sl
 from slayr_py.acquisition import ExpectedImprovement, suggest
 from slayr_py.errors import DataError, InferenceError
-from slayr_py.study import ask, config_of, create_study, fit_notes, space_to_distributions
+from slayr_py.study import ask, config_of, create_study, fit_notes, space_to_distributions, tell
 from slayr_py.study.model import proposal, proposer
 from slayr_py.study.storage.attributes import LOCK_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
@@ -109,11 +109,17 @@ def test_only_complete_finite_trials_are_fitted_and_all_running_ones_are_pending
     assert len(seen["exclude"]) == 4
 
 
-def test_a_noisy_study_improves_on_the_best_mean_and_excludes_only_failures(plane, monkeypatch, quick):
-    study = create_study(plane, direction="maximize", n_initial=3, seed=2, noisy=True, **quick)
+@pytest.mark.parametrize("declared", [True, False], ids=["noisy", "known errors"])
+def test_noisy_values_are_improved_on_from_the_best_mean_and_only_failures_excluded(
+    plane, monkeypatch, quick, declared
+):
+    study = create_study(plane, direction="maximize", n_initial=3, seed=2, noisy=declared, **quick)
     for value in (1.0, 3.0, None):
         trial = ask(study)
-        study.tell(trial, value, TrialState.FAIL if value is None else None)
+        if value is None:
+            study.tell(trial, None, TrialState.FAIL)
+        else:
+            tell(study, trial, value, sd=None if declared else 1.0)
     seen = {}
 
     def spy(post, acquisition, **options):

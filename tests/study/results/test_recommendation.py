@@ -7,6 +7,7 @@ from contextlib import redirect_stderr
 
 import numpy as np
 import optuna
+import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
 
@@ -112,6 +113,13 @@ def test_minimize_shows_the_recommendation_of_a_noisy_study(plane, quick):
         )
     assert f"recommended {result.recommended} | best {result.best_value:.6g}" in drawn.getvalue()
     assert f"recommended={result.recommended}" in repr(result)
+
+
+def test_values_with_known_errors_have_a_recommendation(plane, quick):
+    history = pd.DataFrame({"x": [0.1, 0.4, 0.9], "y": 0.5, "value": [3.0, -2.0, 1.0], "y_sd": 2.0})
+    result = minimize(lambda c: c["x"], plane, budget=1, history=history, n_initial=1, seed=1, progress=False, **quick)
+    assert f"recommended={result.recommended}" in repr(result)
+    assert result.recommended.mean > result.best_value == -2.0
 
 
 def test_a_failed_last_fit_warns(plane, quick, monkeypatch):

@@ -13,7 +13,7 @@ import optuna
 from slayr_py.acquisition import prior_text
 from slayr_py.display import cell
 from slayr_py.errors import SlayrError
-from slayr_py.study.results.recommendation import Recommendation
+from slayr_py.study.results.recommendation import Recommendation, is_declared_noisy
 from slayr_py.study.results.report.blocks import Block, Cards, Cell, Facts, Notice, Table
 from slayr_py.study.results.report.reading import Absent, Reading
 from slayr_py.study.results.tables import found_kernels, front_trials, suggestion_table
@@ -74,7 +74,8 @@ def _settings(reading: Reading) -> Iterator[tuple[str, str]]:
     else:
         yield "direction", f"{reading.study.directions[0].name.lower()} the objective"
     if record:
-        yield "objective", "noisy" if reading.noisy else "declared free of noise"
+        known = "values with known errors" if reading.noisy else "declared free of noise"
+        yield "objective", "noisy" if is_declared_noisy(reading.study) else known
         yield "kernel", describe_kernel(record["kernel"])
         if kernels := found_kernels(reading.study):
             yield "found by search", kernels
