@@ -29,6 +29,7 @@ from slayr_py.acquisition.interior import Interior
 from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.merit import Merit, OneObjective
 from slayr_py.acquisition.optimum_prior import OptimumPrior
+from slayr_py.acquisition.plateaus import REPEATED, plateaus
 from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, Predictor
@@ -99,6 +100,7 @@ def suggest(
     prior: OptimumPrior | None = None,
     cost: Posterior | None = None,
     interior: bool = False,
+    avoid_plateaus: bool = False,
     effort: Effort = DEFAULT,
 ) -> Suggestion:
     """Maximise a criterion over the posterior's space.
@@ -144,6 +146,9 @@ def suggest(
         Whether the criterion is multiplied by a weak belief that the optimum is inside the ranges of the floats; see
         `slayr_py.acquisition.interior`. It is left out with ``prior``, without a best value, if the logarithm of the
         criterion is not maximised, and if the criterion vanishes at the maximum of the product.
+    avoid_plateaus : bool
+        Whether neighbourhoods of equal values are left out once the last values repeat others, see
+        `slayr_py.acquisition.plateaus`; the note says so.
     effort : Effort
         Numbers of candidates, maximisations and draws.
 
@@ -176,7 +181,7 @@ def suggest(
     with one_thread():
         search = Search.of([posterior], pending, exclude, feasibility, fixed, effort, prior, cost)
         believed = interior and prior is None and best is not None and criterion.is_logarithm
-        search = replace(search, interior=believed)
+        search = replace(search, interior=believed, avoid_plateaus=avoid_plateaus)
         maximised = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = maximised.error(found.encoded, posterior.chains(maximised.predictor.n_draws))
@@ -199,7 +204,7 @@ class Search:
     effort : Effort
     most : int
         Most draws of an objective.
-    interior : bool
+    interior, avoid_plateaus : bool
     """
 
     posteriors: Sequence[Posterior]
@@ -212,6 +217,7 @@ class Search:
     effort: Effort
     most: int
     interior: bool = False
+    avoid_plateaus: bool = False
 
     @classmethod
     def of(
@@ -247,13 +253,20 @@ class Search:
             front = rows[non_dominated(y[rows])]
         pool = candidates(first, rng, self.effort.candidates, self.kept, doubtful, front, self.prior)
         pool, taken = _available(pool, self.excluded.concatenate(self.running))
+        reasons = []
+        flat = plateaus(first.train, first.targets.y, pool.encoded) if self.avoid_plateaus else None
+        if flat is not None:
+            around, beyond = flat
+            pool = pool[beyond]
+            taken = around if taken is None else taken.joined(around)
+            reasons = [f"the last {REPEATED} values repeat earlier ones, so that plateaus are avoided"]
         inside = None
         if self.interior:
             inside = Interior.of(first.encoder, first.train[best_first(first, doubtful)[:1]])
         landscape = Landscape(
             first.encoder, merit, self.models, taken, fixed=self.kept, prior=self.prior, interior=inside, cost=self.cost
         )
-        return _search(landscape, pool, self.effort, least_feasible)
+        return _search(landscape, pool, self.effort, least_feasible, reasons)
 
     def describe(self, predictors: Sequence[Predictor], found: Found, error: float, note: str) -> Suggestion:
         """Return the suggestion of a configuration."""
@@ -292,8 +305,13 @@ class Found(NamedTuple):
     interior: float
 
 
-def _search(landscape: Landscape, pool: Candidates, effort: Effort, least_feasible: float) -> tuple[Found, str]:
-    """Return the configuration to suggest, and the reason if it is not the maximum of the landscape."""
+def _search(
+    landscape: Landscape, pool: Candidates, effort: Effort, least_feasible: float, reasons: Sequence[str] = ()
+) -> tuple[Found, str]:
+    """Return the configuration to suggest, and the reason if it is not the maximum of the landscape.
+
+    ``reasons`` are those for which parts of the space have been left out.
+    """
 
     def maximise(surface: Landscape) -> Found:
         chosen = _maximum(surface, pool, effort)
@@ -304,7 +322,7 @@ def _search(landscape: Landscape, pool: Candidates, effort: Effort, least_feasib
     if landscape.interior is not None and found.value < landscape.merit.least:
         landscape = replace(landscape, interior=None)
         found = maximise(landscape)
-    reasons = []
+    reasons = [*reasons]
     if landscape.prior is not None and found.value < landscape.merit.least:
         reasons.append(f"with the prior it is only {found.value:.1e}, so that the prior is left out")
         landscape = replace(landscape, prior=None)

@@ -129,6 +129,7 @@ class Proposal(AbstractContextManager["Proposal"]):
                 )
             criterion = self.proposer.options.criterion
             options["interior"] = self.proposer.options.believes_inside
+            options["avoid_plateaus"] = not self._noisy
             options["t"] = self.trial.number + 1 - len(self.design)
             suggestion = suggest(fitted.posterior, criterion, best=self._improved, **options)
             self._beyond = self._useful_value(fitted.posterior, suggestion)

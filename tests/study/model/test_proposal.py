@@ -5,6 +5,7 @@ import json
 import numpy as np
 import optuna
 import pytest
+from ConfigSpace import ConfigurationSpace
 from optuna.trial import TrialState
 from testing_studies import NUTS, advance, bowl, suggestion
 
@@ -225,3 +226,13 @@ def test_processes_search_side_by_side_and_again_if_another_one_has_chosen_meanw
     assert searches == [(0, []), (1, [stored])] and first != stored
     ask(study)
     assert [holders for holders, _ in searches] == [0, 1, 0]
+
+
+def test_a_study_leaves_the_plateau_that_it_has_found(quick):
+    """Each cell of a table has one value; the best cell is narrow, beyond a bad one."""
+    cells = np.array([0.2, 0.7, 0.95])
+    study = create_study(ConfigurationSpace({"x": (0.0, 1.0)}), n_initial=4, seed=1, **quick)
+    study.optimize(lambda t: (1.0, 2.0, 0.0)[np.argmin(np.abs(cells - t.suggest_float("x", 0.0, 1.0)))], 16)
+    notes = [note for trial in study.trials[4:] for note in fit_notes(suggestion(trial))]
+    assert any("plateaus are avoided" in note for note in notes)
+    assert study.best_value == 0.0
