@@ -229,10 +229,17 @@ def test_processes_search_side_by_side_and_again_if_another_one_has_chosen_meanw
 
 
 def test_a_study_leaves_the_plateau_that_it_has_found(quick):
-    """Each cell of a table has one value; the best cell is narrow, beyond a bad one."""
-    cells = np.array([0.2, 0.7, 0.95])
-    study = create_study(ConfigurationSpace({"x": (0.0, 1.0)}), n_initial=4, seed=1, **quick)
-    study.optimize(lambda t: (1.0, 2.0, 0.0)[np.argmin(np.abs(cells - t.suggest_float("x", 0.0, 1.0)))], 16)
+    """Of the nearest rows of a table. If plateaus were not left, trials 4 to 15 would all have the value 1."""
+    rows = np.array([[0.25, 0.25], [0.25, 0.75], [0.75, 0.4], [0.9, 0.95]])
+    start = [{"x": x, "y": y} for x, y in ((0.1, 0.3), (0.2, 0.8), (0.6, 0.3), (0.3, 0.2))]
+    space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+    study = create_study(space, n_initial=4, initial_configs=start, seed=2, **quick)
+
+    def nearest(trial):
+        point = [trial.suggest_float(name, 0.0, 1.0) for name in ("x", "y")]
+        return (1.0, 2.0, 3.0, 0.0)[np.argmin(np.sum((rows - point) ** 2, axis=1))]
+
+    study.optimize(nearest, 10)
+    assert study.best_value == 0.0
     notes = [note for trial in study.trials[4:] for note in fit_notes(suggestion(trial))]
     assert any("plateaus are avoided" in note for note in notes)
-    assert study.best_value == 0.0
