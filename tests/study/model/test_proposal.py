@@ -243,3 +243,35 @@ def test_a_study_leaves_the_plateau_that_it_has_found(quick):
     assert study.best_value == 0.0
     notes = [note for trial in study.trials[4:] for note in fit_notes(suggestion(trial))]
     assert any("plateaus are avoided" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"direction": "maximize"},
+        {"fixed": {"x": 0.1}},
+        {"within": ["x + y <= 1"]},
+        {"tolerance": 0.1},
+        {"acquisition": "lcb"},
+        {"constraints": ["m <= 0"]},
+        {"cost": "euros"},
+        {"failures": "learn"},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_plateaus_are_left_with_every_option(plane, quick, options):
+    """The initial design ends with three equal values at neighbouring points."""
+
+    def steps(config):
+        value = float(np.floor(5 * config["x"]) + np.floor(2 * config["y"]))
+        if "failures" in options:
+            return value if config["y"] < 0.95 else None
+        extra = {"m": config["x"] - 0.5} if "constraints" in options else {"euros": 1 + config["x"]}
+        return (value, extra) if {"constraints", "cost"} & options.keys() else value
+
+    start = [{"x": 0.1, "y": y} for y in (0.9, 0.10, 0.12, 0.14)]
+    design = {"n_initial": 4, "initial_configs": start}
+    study = sl.minimize(steps, plane, budget=6, seed=1, progress=False, **design, **options, **quick).study
+    assert any("plateaus" in note for note in fit_notes(suggestion(study.trials[4])))
+    x, y = (study.trials[4].params[name] for name in ("x", "y"))
+    assert abs(x - 0.1) > 0.02 or not 0.08 <= y <= 0.16
