@@ -199,6 +199,11 @@ class Scenario:
         values = [self.value(i, config) for i, config in zip(self.order, self.configs, strict=True)]
         return np.array(values) if self.likelihood == "gaussian" else np.array(values) > np.median(values)
 
+    @property
+    def is_noisy(self) -> bool:
+        """Whether posterior means replace observed values in a study."""
+        return self.noisy or self.errors
+
     @cached_property
     def y_sd(self) -> np.ndarray | None:
         return np.array([self.error(i) for i in self.order]) if self.errors else None

@@ -38,7 +38,7 @@ def the_suggestion_is_predicted_by_a_fit_to_the_same_values(scenario: Scenario) 
 def values_to_improve_on(scenario: Scenario) -> np.ndarray:
     """Return the values (n, p) of feasible trials; for a noisy objective as they are predicted."""
     usable = [trial for trial in scenario.told.observed if scenario.is_usable(trial)]
-    if scenario.noisy:
+    if scenario.is_noisy:
         encoded = scenario.encoder.encode([trial.params for trial in usable])
         return np.column_stack([mixture.centre_and_spread(encoded)[0] for mixture in scenario.told_mixtures])
     return np.array([trial.values for trial in usable])
@@ -51,7 +51,7 @@ def the_value_to_improve_on_is_the_best_feasible_one(scenario: Scenario) -> None
     """
     told = scenario.told
     values = values_to_improve_on(scenario)
-    tolerance = 0.02 if scenario.noisy and scenario.is_stack else 1e-6
+    tolerance = 0.02 if scenario.is_noisy and scenario.is_stack else 1e-6
     if not scenario.several:
         best = values.max() if scenario.maximize else values.min()
         difference = told.record["acquisition"]["best"] - best
@@ -75,7 +75,7 @@ def the_suggestion_is_legal_and_new(scenario: Scenario) -> None:
     params = told.trial.params
     scenario.encoder.encode([params])  # raises an error
     assert params not in told.pending
-    if not scenario.noisy:
+    if not scenario.is_noisy:
         assert params not in [trial.params for trial in told.study.trials[: told.trial.number]]
 
 
@@ -117,7 +117,7 @@ def hypervolume_improvement(scenario: Scenario, running: Encoded, chosen: Encode
     def shortfall(objective: int, edge: float) -> float:
         improvements = []
         for draw in mixtures[objective].draws:
-            noise = draw.noise.mean() if scenario.noisy else 0.0
+            noise = draw.noise.mean() if scenario.is_noisy else 0.0
             improvements.append(draw.believing(running).expected_improvement(chosen, edge, noise)[0])
         return float(mixtures[objective].average(improvements))
 

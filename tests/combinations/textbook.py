@@ -134,6 +134,11 @@ class Draw(NamedTuple):
         determinant = np.linalg.slogdet(2 * np.pi * K)[1]
         return float(-0.5 * quadratic - 0.5 * determinant + np.sum(np.log(self.slopes)))
 
+    @property
+    def noise_of_running(self) -> float:
+        """Variance of the noise of a running evaluation: that of the others if every value has a known error."""
+        return float(self.noise.mean()) if np.all(self.noise > self.common_noise) else self.common_noise
+
     def believing(self, pending: Encoded) -> Draw:
         """Return the draw with its own means as further observations."""
         draw = self
@@ -142,7 +147,7 @@ class Draw(NamedTuple):
             draw = draw._replace(
                 train=draw.train.concatenate(point),
                 targets=np.append(draw.targets, draw.predict(point)[0]),
-                noise=np.append(draw.noise, draw.common_noise),
+                noise=np.append(draw.noise, draw.noise_of_running),
             )
         return draw
 

@@ -128,8 +128,9 @@ class Predictor(ABC):
     def with_pending(self, pending: Encoded) -> Self:
         """Condition every draw on its own mean at q configurations that are still being evaluated.
 
-        Their values will have :attr:`noise`. The mean does not change; the variance decreases near the pending points
-        (the "kriging believer").
+        Their values will have the noise of the others: the mean square of the known errors is part of it if every
+        observation has one. The mean does not change; the variance decreases near the pending points (the "kriging
+        believer").
         """
 
     @abstractmethod
@@ -383,7 +384,7 @@ class KernelPredictor(Predictor):
         solved = self._solve(self.kernel.cross(pending, self.train, self.draws))
         rest = self.kernel.cross(pending, pending, self.draws) - solved @ solved.transpose(0, 2, 1)
         diagonal = np.arange(q)
-        rest[:, diagonal, diagonal] += self.noise
+        rest[:, diagonal, diagonal] += self._noise_of_running
         factor = np.zeros((len(solved), n + q, n + q))
         factor[:, :n, :n] = self.factor
         factor[:, n:, :n] = solved
@@ -399,6 +400,11 @@ class KernelPredictor(Predictor):
             jitter=np.maximum(self.jitter, jitter),
             inverse=None,
         )
+
+    @property
+    def _noise_of_running(self) -> FloatArray:
+        """Variance (s, 1) of the noise of an evaluation that is still running."""
+        return self.noise if np.all(self.targets.y_sd > 0) else self.targets.common_noise(self.draws)[:, None]
 
     def _solve(self, cross: FloatArray) -> FloatArray:
         r"""Return V' = (L \ B)', (s, m, n)."""

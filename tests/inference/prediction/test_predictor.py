@@ -190,9 +190,17 @@ def test_known_errors_add_to_the_noise_of_a_further_observation(branin_posterior
     told = KernelPredictor.factorise(predictor.kernel, predictor.train, targets, predictor.draws)
     noise = predictor.draws["sigma_n"][:, None] ** 2 + NOISE_FLOOR**2
     np.testing.assert_allclose(told.noise, noise + np.mean(errors**2))
+
+
+@pytest.mark.parametrize("smallest", [0.0, 0.1], ids=["an exact value", "errors of all"])
+def test_a_running_evaluation_has_known_errors_if_all_values_have_them(branin_posterior, smallest):
+    predictor = branin_posterior.predictor(5)
+    targets = predictor.targets._replace(y_sd=np.linspace(smallest, 0.6, len(predictor.train)))
+    told = KernelPredictor.factorise(predictor.kernel, predictor.train, targets, predictor.draws)
     pending = branin_posterior.encoder.encode(branin_posterior.encoder.sobol(1, 50))
     variance = told.moments(pending)[1]
-    expected = variance * told.noise / (variance + told.noise)  # of a normal function after one noisy value
+    noise = told.noise if smallest else predictor.noise
+    expected = variance * noise / (variance + noise)  # of a normal function after one noisy value
     np.testing.assert_allclose(told.with_pending(pending).moments(pending)[1], expected, rtol=1e-6)
 
 
