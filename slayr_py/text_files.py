@@ -1,12 +1,14 @@
-"""Read text files, with errors that name the file, and recognise the form of tables."""
+"""Read and write text files, with errors that name the file, and recognise the form of tables."""
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from slayr_py.errors import SlayrError
+from slayr_py.errors import SlayrError, StorageError
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n")
@@ -32,6 +34,67 @@ def read_text(path: Path, kind: str, error: type[SlayrError]) -> str:
         raise error(f"{path} cannot be read: {reason}; save it as UTF-8 (in Excel: CSV UTF-8)") from reason
     except (OSError, ValueError) as reason:  # ValueError for a null character in the path
         raise error(f"{path} cannot be read: {reason}") from reason
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a UTF-8 file; if that fails, a file that was there keeps its content.
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written.
+    """
+    try:
+        if path.exists() and not path.is_file():  # such as /dev/stdout
+            path.write_text(text, encoding="utf-8")
+            return
+        target = path.resolve()
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
+            temporary = Path(folder) / target.name
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+    except OSError as error:
+        raise StorageError(
+            f"{path} cannot be written: {error.strerror or error}; make room there, or name another file"
+        ) from error
+
+
+def create_text(path: Path, text: str) -> None:
+    """Write a UTF-8 file that does not exist yet; if that fails, it does not exist afterwards either.
+
+    Raises
+    ------
+    OSError
+    """
+    created = False
+    try:
+        with path.open("x", encoding="utf-8", newline="") as file:
+            created = True
+            file.write(text)
+    except OSError:
+        if created:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def check_writable(folder: Path) -> None:
+    """Make a folder if it does not exist, and check that files can be written there.
+
+    Raises
+    ------
+    StorageError
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"x" * 4096)
+    except OSError as error:
+        raise StorageError(
+            f"nothing can be written to {folder}: {error.strerror or error}; make room there, or name another folder"
+        ) from error
 
 
 def table_separator(text: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from slayr_py.errors import DataError, StorageError, did_you_mean
+from slayr_py.text_files import create_text
 
 NEEDS = {
     "architecture_search": "pip install torch",
@@ -96,8 +97,7 @@ def write(name: str, folder: Path) -> list[str]:
             )
     for path in files[name]:
         try:
-            with (folder / path.name).open("x", encoding="utf-8") as file:
-                file.write(path.read_text(encoding="utf-8"))
+            create_text(folder / path.name, path.read_text(encoding="utf-8"))
         except OSError as error:
             raise StorageError(
                 f"{folder / path.name} cannot be written: {error.strerror}; use another folder"

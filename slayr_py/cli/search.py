@@ -15,6 +15,7 @@ from slayr_py.cli.options import Quiet, expand, keyword_options
 from slayr_py.cli.wrapping import wrap
 from slayr_py.display import table_text
 from slayr_py.search import MOST_EXACT, KernelSearch
+from slayr_py.text_files import check_writable, write_text
 
 _SHOWN = 5  # expressions in the table that is printed
 _BASE = ",".join(signature(KernelSearch).parameters["base"].default)
@@ -58,6 +59,8 @@ def search(
     configs, y, space = read_observations(source)
     leaves = [name.strip() for name in base.split(",") if name.strip()]
     kernel_search = KernelSearch(space, base=leaves, **asdict(options))
+    folder = output or Path(f"{source.data.stem}_search")
+    check_writable(folder)
     result = kernel_search.run(configs, y, progress=not quiet)
     for message in result.messages:
         typer.echo(wrap(message))
@@ -66,10 +69,8 @@ def search(
         return
     best = result.unique[["expression", kernel_search.score, "leaves", "parameters"]].head(_SHOWN)
     typer.echo(f"\nbest expressions of {len(result.unique)} fits, larger scores are better\n{table_text(best)}")
-    folder = output or Path(f"{source.data.stem}_search")
-    folder.mkdir(parents=True, exist_ok=True)
     result.save(folder / "search.json")
-    result.table.to_csv(folder / "fits.csv", index=False)
+    write_text(folder / "fits.csv", result.table.to_csv(index=False))
     figures = [(folder / "scores.png", result.plot())]
     if len(kernel_search.encoder.real_names) == 1 and len(y) <= MOST_EXACT:
         figures.append((folder / "components.png", result.components().plot()))

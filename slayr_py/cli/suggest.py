@@ -30,6 +30,7 @@ from slayr_py.study import (
     suggestion_record,
     write_report,
 )
+from slayr_py.text_files import write_text
 
 _OF_THE_LOOP = ("budget", "timeout", "max_consecutive_failures", "n_parallel", "stop", "max_seconds")
 
@@ -179,10 +180,7 @@ def _write(path: Path, configs: Sequence[dict[str, Any]], form: FileForm) -> Non
     for config in configs:
         cells = {**config, **{f"params_{name}": value for name, value in config.items()}, form.status: "planned"}
         writer.writerow([_cell(cells.get(column, ""), form.decimal) for column in columns])
-    try:
-        path.write_text(text.getvalue(), encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
+    write_text(path, text.getvalue())
 
 
 def _cell(value: Any, decimal: str) -> str:

@@ -34,6 +34,7 @@ from slayr_py.search.expressions import log_prior
 from slayr_py.search.fit import SCORES, Fit, Score
 from slayr_py.search.journal import Row
 from slayr_py.space import Encoded, Encoder, FloatArray, encoder_to_json, jsonable
+from slayr_py.text_files import write_text
 
 MOST_EXACT = 1000
 """Observations above which fits of a search are sparse."""
@@ -286,6 +287,8 @@ class SearchResult:
         ------
         DataError
             If a given kernel is of a user's class, which the file cannot name.
+        StorageError
+            If the file cannot be written; an older one keeps its content.
         """
         unknown = [name for name, kernel in self.search.given.items() if kernel.name not in names()]
         if unknown:
@@ -304,7 +307,7 @@ class SearchResult:
             "fits": [fit.asdict() for fit in self.fits.values()],
             "messages": list(self.messages),
         }
-        Path(path).write_text(json.dumps(values), encoding="utf-8")
+        write_text(Path(path), json.dumps(values))
 
     def _score(self, fit: Fit) -> float:
         return fit.score(self.search.score)

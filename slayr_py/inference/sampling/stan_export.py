@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from slayr_py.errors import DataError, StorageError
+from slayr_py.text_files import create_text
 from slayr_py.toolchain import expand_header, program_folder
 
 
@@ -43,8 +44,7 @@ def export_stan(folder: str | os.PathLike[str]) -> list[Path]:
         missing = [path for path, text in texts.items() if not _has(path, text)]
         Path(folder).mkdir(parents=True, exist_ok=True)
         for path in missing:
-            with path.open("x", encoding="utf-8", newline="") as file:
-                file.write(texts[path])
+            create_text(path, texts[path])
     except OSError as error:
         raise StorageError(f"cannot write {folder}: {error.strerror}; use another folder") from error
     return sorted(texts, reverse=True)

@@ -51,6 +51,7 @@ from slayr_py.kernels.learned.pretrained_arguments import (
 from slayr_py.kernels.matern import Matern
 from slayr_py.kernels.priors import Dirichlet, LogNormal
 from slayr_py.space import Layout, Space, as_encoder
+from slayr_py.text_files import write_text
 
 BASE = "base"
 """Label of the share of the base kernel. If the share is near 1, the related data do not help."""
@@ -262,10 +263,7 @@ class Pretrained(Planned):
             If the file cannot be written.
         """
         file = Path(path)
-        try:
-            file.write_text(json.dumps({"format": _FORMAT, "kernel": self.options()}) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise StorageError(f"{file} cannot be written: {error.strerror or error}") from error
+        write_text(file, json.dumps({"format": _FORMAT, "kernel": self.options()}) + "\n")
         return file
 
     @classmethod

@@ -10,6 +10,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable
+from datetime import datetime
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
@@ -84,8 +85,10 @@ class Retries:
                     self._given_up = True
                     raise
                 if wait == FIRST_WAIT:
+                    # The time makes the texts of two outages differ: Python shows equal warnings once.
                     warnings.warn(
-                        f"the study's storage fails ({storage_reason(error)}): trying again for {PATIENCE:g} seconds",
+                        f"the study's storage fails ({storage_reason(error)}): trying again for {PATIENCE:g} seconds "
+                        f"from {datetime.now():%H:%M:%S} on",
                         RuntimeWarning,
                         stacklevel=2,
                     )

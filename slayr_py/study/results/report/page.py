@@ -34,6 +34,7 @@ from slayr_py.study.results.report.slices import slices
 from slayr_py.study.results.report.stopping import stopping
 from slayr_py.study.results.report.trials import convergence, trials
 from slayr_py.study.storage.objectives import check_one_objective
+from slayr_py.text_files import write_text
 from slayr_py.version import __version__
 
 SECTIONS: tuple[tuple[str, str, Callable[[Reading], Iterator[Block]]], ...] = (
@@ -104,11 +105,10 @@ def write_report(
         check_number("epsilon", epsilon)
         check_one_objective(study, "leave epsilon out; the page has the front")
     target = Path(path)
+    if not target.parent.is_dir():  # before fits that take minutes
+        raise StorageError(f"the report {target} cannot be written: there is no folder {target.parent}")
     page = render(Reading(study, progress, fit, epsilon))
-    try:
-        target.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise StorageError(f"the report {target} cannot be written: {error.strerror}; name another file") from error
+    write_text(target, page)
     return target
 
 
