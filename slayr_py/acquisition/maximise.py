@@ -147,8 +147,8 @@ def suggest(
         `slayr_py.acquisition.interior`. It is left out with ``prior``, without a best value, if the logarithm of the
         criterion is not maximised, and if the criterion vanishes at the maximum of the product.
     avoid_plateaus : bool
-        Whether neighbourhoods of equal values are left out once the last values repeat others, see
-        `slayr_py.acquisition.plateaus`; the note says so.
+        Whether neighbourhoods of observed points with equal values are left out once the last two values repeat earlier
+        ones; the note says so.
     effort : Effort
         Numbers of candidates, maximisations and draws.
 
