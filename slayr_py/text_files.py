@@ -36,6 +36,23 @@ def read_text(path: Path, kind: str, error: type[SlayrError]) -> str:
         raise error(f"{path} cannot be read: {reason}") from reason
 
 
+def replace_text(path: Path, text: str) -> None:
+    """Write a UTF-8 file through a temporary one, so that readers see the old text or the new one.
+
+    Raises
+    ------
+    OSError
+    """
+    target = path.resolve()
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
+        temporary = Path(folder) / target.name
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a UTF-8 file; if that fails, a file that was there keeps its content.
 
@@ -48,14 +65,7 @@ def write_text(path: Path, text: str) -> None:
         if path.exists() and not path.is_file():  # such as /dev/stdout
             path.write_text(text, encoding="utf-8")
             return
-        target = path.resolve()
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
-            temporary = Path(folder) / target.name
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
+        replace_text(path, text)
     except OSError as error:
         raise StorageError(
             f"{path} cannot be written: {error.strerror or error}; make room there, or name another file"

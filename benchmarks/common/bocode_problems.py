@@ -29,7 +29,7 @@ CONSTRAINED = (
     *("SteppedCantileverBeam", "WeldedBeamSO", "WeldedBeamCategorical", "Car", "SatelliteDesign", "Sellar"),
     *("ConstrainedAckley2D", "GKXWC1", "GKXWC2", "JLH1", "JLH2"),
 )
-"""All problems of the package with an objective, constraints, at most 11 parameters and something feasible in reach."""
+"""Problems with one objective, constraints and at most 11 parameters; near duplicates are left out."""
 
 _WITH_CATEGORIES = ("synthetic_mixed", "combinatorial")  # subpackages
 

@@ -7,7 +7,6 @@ predictions and acquisitions treat them like draws of a single fit.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from slayr_py.inference.prediction.predictor import Predictor
 from slayr_py.inference.records.saved import Format
 from slayr_py.inference.stacking.weights import stacking_weights
 from slayr_py.space import FloatArray
+from slayr_py.text_files import replace_text
 
 STACK_FILE = "stack.json"
 _FORMAT = 1
@@ -190,9 +190,7 @@ class Weighted:
         weights = self.weights.tolist()
         content = {"format": _FORMAT, "weights": weights, "seed": self.seed, "messages": self.messages, "parts": parts}
         try:
-            temporary = path / f".{STACK_FILE}.new"
-            temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-            os.replace(temporary, path / STACK_FILE)
+            replace_text(path / STACK_FILE, json.dumps(content, indent=2) + "\n")
         except OSError as error:
             raise StorageError(
                 f"cannot save the stack to {path}: {error}; make room there, or choose another folder"
