@@ -63,62 +63,86 @@ class Ascent:
         Starts.
     domain : Box
     gain : float
-        A step, or a shorter one in its place, is not tried if its linear prediction gains less; 0 tries all.
+        A climber has arrived if a step gains at most this. A step, or a shorter one in its place, is not tried if its
+        linear prediction gains less; 0 tries all.
+    curvature : (m, d, d) float64, optional
+        First estimates of minus the inverse Hessians; zeros where nothing is known.
 
     Attributes
     ----------
     points, gradients : (m, d) float64
     values : (m,) float64
         Steps never decrease them.
+    curvature : (m, d, d) float64
     """
 
-    def __init__(self, function: Function, points: FloatArray, domain: Box, gain: float = 0.0) -> None:
+    def __init__(
+        self,
+        function: Function,
+        points: FloatArray,
+        domain: Box,
+        gain: float = 0.0,
+        curvature: FloatArray | None = None,
+    ) -> None:
         m, d = points.shape
         self.function = function
         self.domain = domain
         self.gain = gain
         self.points = domain.nearest(points)
         (self.values, self.gradients) = function(self.points)
-        self._inverse = np.zeros((m, d, d))
-        self._has_curvature = np.zeros(m, dtype=np.bool_)
+        self.curvature = np.zeros((m, d, d)) if curvature is None else curvature.copy()
+        self._has_curvature = np.any(self.curvature != 0, axis=(1, 2))
+        self._directions = np.zeros((m, d))
+        self._tries = np.zeros(m, dtype=np.intp)  # points evaluated since the last step
 
     def put(self, rows: NDArray[np.intp], points: FloatArray) -> None:
         """Move these climbers to other points; keep their curvature estimates as first guesses there."""
         self.points[rows] = self.domain.nearest(points)
         self.values[rows], self.gradients[rows] = self.function(self.points[rows])
+        self._tries[rows] = 0
 
-    def step(self, rows: NDArray[np.intp]) -> None:
-        """Move each of these climbers uphill by one step, or leave it in place if no trial is better."""
-        directions = self._directions(rows)
-        searching = np.any(directions != 0, axis=1)
-        searching &= self._is_worthwhile(rows, directions)
-        rows = rows[searching]
-        directions = directions[searching]
-        for _ in range(_TRIALS):
-            if not len(rows):
-                return
-            x = self.points[rows]
-            value = self.values[rows]
-            trials = self.domain.nearest(x + directions)
-            values, gradients = self.function(trials)
-            # On a bent path the slope to its end may be negative; the value must not decrease then either.
-            slopes = np.maximum(np.sum(self.gradients[rows] * (trials - x), axis=1), 0.0)
-            good = values >= value + _ARMIJO * slopes
-            self._accept(rows[good], trials[good], values[good], gradients[good])
-            rest = ~good
-            # Maximum of the parabola through both values and the slope.
-            shorter = np.clip(0.5 * slopes[rest] / (value + slopes - values)[rest], 0.1, 0.5)
-            rows = rows[rest]
-            directions = directions[rest] * shorter[:, None]
-            worthwhile = self._is_worthwhile(rows, directions)
-            rows = rows[worthwhile]
-            directions = directions[worthwhile]
+    def advance(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Evaluate one point for each of these climbers, which moves there if the point is better.
 
-    def _is_worthwhile(self, rows: NDArray[np.intp], directions: FloatArray) -> NDArray[np.bool_]:
+        Climbers do not wait for each other: one may try a shorter step while another begins the next.
+
+        Returns
+        -------
+        (k,) bool
+            Climbers that have arrived: their last step gained at most ``gain``, or no step from their point is better.
+        """
+        fresh = rows[self._tries[rows] == 0]
+        self._directions[fresh] = self._uphill(fresh)
+        stays = np.asarray(np.all(self._directions[rows] == 0, axis=1))
+        arrived = stays | ~self._is_worthwhile(rows)
+        self._tries[rows[arrived]] = 0
+        trying = np.flatnonzero(~arrived)
+        if len(trying):
+            arrived[trying] = self._try(rows[trying])
+        return arrived
+
+    def _try(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        x = self.points[rows]
+        value = self.values[rows]
+        trials = self.domain.nearest(x + self._directions[rows])
+        values, gradients = self.function(trials)
+        # On a bent path the slope to its end may be negative; the value must not decrease then either.
+        slopes = np.maximum(np.sum(self.gradients[rows] * (trials - x), axis=1), 0.0)
+        good = values >= value + _ARMIJO * slopes
+        self._accept(rows[good], trials[good], values[good], gradients[good])
+        self._tries[rows[good]] = 0
+        rest = ~good
+        # Maximum of the parabola through both values and the slope.
+        shorter = np.clip(0.5 * slopes[rest] / (value + slopes - values)[rest], 0.1, 0.5)
+        self._directions[rows[rest]] *= shorter[:, None]
+        self._tries[rows[rest]] = (self._tries[rows[rest]] + 1) % _TRIALS
+        return np.where(good, values <= value + self.gain, self._tries[rows] == 0)
+
+    def _is_worthwhile(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return whether the linear prediction of each step gains at least ``gain``."""
-        return np.asarray(np.sum(self.gradients[rows] * directions, axis=1) >= self.gain) | (self.gain == 0)
+        return np.asarray(np.sum(self.gradients[rows] * self._directions[rows], axis=1) >= self.gain) | (self.gain == 0)
 
-    def _directions(self, rows: NDArray[np.intp]) -> FloatArray:
+    def _uphill(self, rows: NDArray[np.intp]) -> FloatArray:
         x = self.points[rows]
         g = self.gradients[rows]
         along = self.domain.along(x, g)
@@ -126,8 +150,8 @@ class Ascent:
         new = ~self._has_curvature[rows]
         length = np.linalg.norm(uphill[new], axis=1)
         scale = _FIRST_STEP / np.where(length > 0, length, 1.0)
-        self._inverse[rows[new]] = scale[:, None, None] * np.eye(x.shape[1])
-        return along(np.einsum("kij,kj->ki", self._inverse[rows], uphill))
+        self.curvature[rows[new]] = scale[:, None, None] * np.eye(x.shape[1])
+        return along(np.einsum("kij,kj->ki", self.curvature[rows], uphill))
 
     def _accept(self, rows: NDArray[np.intp], points: FloatArray, values: FloatArray, gradients: FloatArray) -> None:
         moved = points - self.points[rows]
@@ -142,7 +166,7 @@ class Ascent:
         self._update(rows[curved], moved[curved], change[curved])
         # Where the function is not concave, change H so that it maps g to twice the last step.
         flat = ~curved & (slopes > 0)
-        self._inverse[rows[flat]] += _outer(moved[flat], moved[flat] / slopes[flat, None])
+        self.curvature[rows[flat]] += _outer(moved[flat], moved[flat] / slopes[flat, None])
         self._has_curvature[rows[curved | flat]] = True
 
     def _update(self, rows: NDArray[np.intp], moved: FloatArray, change: FloatArray) -> None:
@@ -151,9 +175,9 @@ class Ascent:
         # Scale the initial estimate with the first step (Nocedal & Wright 2006, eq. 6.20).
         first = ~self._has_curvature[rows]
         scale = curvature[first] / np.sum(np.square(change[first]), axis=1, keepdims=True)
-        self._inverse[rows[first]] = scale[..., None] * identity
+        self.curvature[rows[first]] = scale[..., None] * identity
         left = identity - _outer(moved, change / curvature)
-        self._inverse[rows] = left @ self._inverse[rows] @ left.transpose(0, 2, 1) + _outer(moved, moved / curvature)
+        self.curvature[rows] = left @ self.curvature[rows] @ left.transpose(0, 2, 1) + _outer(moved, moved / curvature)
 
 
 def _outer(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -32,7 +32,7 @@ class Effort(NamedTuple):
     climbs: tuple[int, int] = (16, 10)
     finals: tuple[int, int] = (64, 3)
     draws: int = 256
-    gains: tuple[float, float] = (1e-2, 1e-4)
+    gains: tuple[float, float] = (1e-1, 1e-3)
 
 
 DEFAULT = Effort()

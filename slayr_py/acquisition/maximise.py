@@ -347,10 +347,11 @@ def _maximum(landscape: Landscape, pool: Candidates, effort: Effort) -> Encoded:
     few, climbs = effort.climbs
     more, finals = effort.finals
     roughly, precisely = effort.gains
-    reached, _ = refine(landscape.subset(few), pool.genotypes[_spread(pool.encoded)[:climbs]], roughly)
-    reached = reached[_descending(landscape.values(reached))]
-    different = distinct(landscape.place(reached)[0], _APART)[:finals]
-    finalists, _ = refine(landscape.subset(more), reached[different], precisely)
+    closer = landscape.subset(more)
+    reached = refine(landscape.subset(few), pool.genotypes[_spread(pool.encoded)[:climbs]], roughly)
+    order = _descending(closer.values(reached.genotypes))
+    chosen = order[distinct(landscape.place(reached.genotypes[order])[0], _APART)[:finals]]
+    finalists = refine(closer, reached.genotypes[chosen], precisely, reached.curvature[chosen]).genotypes
     return landscape.place(finalists[[np.argmax(landscape.values(finalists))]])[0]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,10 +13,27 @@ from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.neighbourhood import Neighbourhood
 from slayr_py.space import FloatArray
 
-_ROUNDS = 200
+_ROUNDS = 1000
 
 
-def refine(landscape: Landscape, starts: FloatArray, gain: float) -> tuple[FloatArray, FloatArray]:
+class Reached(NamedTuple):
+    """Local maxima.
+
+    Attributes
+    ----------
+    genotypes : (m, D) float64
+    values : (m,) float64
+        Never smaller than the value at the start.
+    curvature : (m, D, D) float64
+        Estimates of minus the inverse Hessians.
+    """
+
+    genotypes: FloatArray
+    values: FloatArray
+    curvature: FloatArray
+
+
+def refine(landscape: Landscape, starts: FloatArray, gain: float, curvature: FloatArray | None = None) -> Reached:
     """Maximise a landscape from genotypes (m, D) until no step improves it.
 
     Integers move continuously first. If the result of a start has a lower value after rounding them, the start replaces
@@ -26,40 +45,34 @@ def refine(landscape: Landscape, starts: FloatArray, gain: float) -> tuple[Float
     starts : (m, D) float64
     gain : float
         Least gain of the value in a step to continue.
-
-    Returns
-    -------
-    genotypes : (m, D) float64
-    values : (m,) float64
-        Never smaller than the value at the start.
+    curvature : (m, D, D) float64, optional
+        Of an earlier search that ended at these starts, under other draws.
     """
     relaxed = landscape.relax()
     if np.any(relaxed.continuous != landscape.continuous):
-        between, _ = _alternate(relaxed, starts, gain)
+        between = _alternate(relaxed, starts, gain, curvature).genotypes
         better = landscape.values(between) >= landscape.values(starts)
         starts = np.where(better[:, None], between, starts)
-    return _alternate(landscape, starts, gain)
+    return _alternate(landscape, starts, gain, curvature)
 
 
-def _alternate(landscape: Landscape, starts: FloatArray, gain: float) -> tuple[FloatArray, FloatArray]:
+def _alternate(landscape: Landscape, starts: FloatArray, gain: float, curvature: FloatArray | None) -> Reached:
     """Take quasi-Newton steps while they improve a start, then a discrete step, and repeat.
 
     A discrete step evaluates every neighbour, hundreds of them if categories have many levels, so it is taken only
     after the continuous steps have converged.
     """
     neighbourhood = Neighbourhood(landscape.encoder)
-    ascent = Ascent(landscape.values_and_gradients, starts, domain_of(landscape), gain)
+    ascent = Ascent(landscape.values_and_gradients, starts, domain_of(landscape), gain, curvature)
     moving = np.arange(len(starts))
     for _ in range(_ROUNDS):
-        before = ascent.values[moving]
-        ascent.step(moving)
-        arrived = moving[~(ascent.values[moving] > before + gain)]
+        arrived = moving[ascent.advance(moving)]
         before = ascent.values[arrived]
         _hop(landscape, neighbourhood, ascent, arrived, gain)
         moving = np.setdiff1d(moving, arrived[~(ascent.values[arrived] > before + gain)])
         if not len(moving):
             break
-    return ascent.points, ascent.values
+    return Reached(ascent.points, ascent.values, ascent.curvature)
 
 
 def _hop(

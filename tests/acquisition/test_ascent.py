@@ -7,16 +7,15 @@ from scipy.optimize import minimize
 from slayr_py.acquisition.ascent import Ascent, Box
 
 
-def climb(function, points, upper=None, steps=200):
+def climb(function, points, upper=None, steps=1000):
     ascent = Ascent(function, points, Box(np.ones(points.shape[1]) if upper is None else upper))
     everyone = np.arange(len(points))
     for _ in range(steps):
-        before = ascent.points.copy()
         values = ascent.values.copy()
-        ascent.step(everyone)
+        arrived = ascent.advance(everyone)
         assert np.all(ascent.values >= values)
         assert np.all((ascent.points >= 0) & (ascent.points <= ascent.domain.upper))
-        if np.array_equal(before, ascent.points):
+        if arrived.all():
             break
     return ascent
 
@@ -86,7 +85,7 @@ def test_variables_without_slope_and_omitted_rows_do_not_move():
     starts = np.random.default_rng(2).random((3, 2))
     ascent = Ascent(function, starts, Box(np.ones(2)))
     for _ in range(20):
-        ascent.step(np.array([0, 2]))
+        ascent.advance(np.array([0, 2]))
     assert np.array_equal(ascent.points[1], starts[1])
     assert np.array_equal(ascent.points[:, 1], starts[:, 1])
     np.testing.assert_allclose(ascent.points[[0, 2], 0], 0.3)
@@ -117,7 +116,7 @@ def test_put_moves_climbers():
     ascent = climb(function, np.zeros((2, 2)))
     ascent.put(np.array([1]), np.array([[0.9, 0.1]]))
     assert ascent.values.tolist() == function(ascent.points)[0].tolist()
-    ascent.step(np.array([1]))
+    ascent.advance(np.array([1]))
     np.testing.assert_allclose(ascent.points, 0.4)
 
 
@@ -129,5 +128,43 @@ def test_a_step_whose_prediction_gains_too_little_is_not_tried():
         return -1e-4 * x[:, 0], np.array([[-1e-4, 0.0]] * len(x))
 
     ascent = Ascent(function, np.full((3, 2), 0.5), Box(np.ones(2)), gain=1e-4)
-    ascent.step(np.arange(3))
+    ascent.advance(np.arange(3))
     assert evaluated == [3] and np.all(ascent.points == 0.5)
+
+
+def test_climbers_do_not_wait_for_each_other():
+    """Each takes the path that it takes alone, and a round of evaluations has all of them."""
+    calls = []
+
+    def function(x):
+        calls.append(len(x))
+        return -np.sum((x - 0.4) ** 4 + np.sin(9 * x), axis=1), -4 * (x - 0.4) ** 3 - 9 * np.cos(9 * x)
+
+    starts = np.random.default_rng(5).random((6, 3))
+    alone = []
+    counts = []
+    for start in starts:
+        calls.clear()
+        alone.append(climb(function, start[None]).points[0])
+        counts.append(len(calls))
+    calls.clear()
+    ascent = Ascent(function, starts, Box(np.ones(3)))
+    moving = np.arange(6)
+    while len(moving):
+        moving = moving[~ascent.advance(moving)]
+    np.testing.assert_allclose(ascent.points, alone, rtol=1e-12)
+    assert len(calls) == max(counts) and sum(calls) == sum(counts)
+
+
+def test_known_curvature_leads_to_the_maximum_of_a_quadratic_in_one_step():
+    root = np.random.default_rng(6).normal(size=(4, 4))
+    a = root @ root.T + 0.1 * np.eye(4)
+
+    def function(x):
+        slope = (x - 0.5) @ a
+        return -0.5 * np.sum(slope * (x - 0.5), axis=1), -slope
+
+    starts = np.random.default_rng(7).uniform(0.3, 0.7, (3, 4))
+    ascent = Ascent(function, starts, Box(np.ones(4)), curvature=np.tile(np.linalg.inv(a), (3, 1, 1)))
+    ascent.advance(np.arange(3))
+    np.testing.assert_allclose(ascent.points, 0.5, atol=1e-9)

@@ -24,7 +24,7 @@ def column(encoder, name):
 def test_integers_are_rounded_at_the_maximum(bowl):
     landscape = bowl(mixed_space(), top=0.37, level=1)
     encoder = landscape.encoder
-    reached, values = refine(landscape, starts_in(encoder), GAIN)
+    reached, values, _ = refine(landscape, starts_in(encoder), GAIN)
     configs = encoder.decode(landscape.place(reached)[0])
     # 0.37 is between 2 and 3 layers; one of the two neighbours of a log-scaled integer is nearer.
     units = encoder.dimensions[column(encoder, "units")]
@@ -39,7 +39,7 @@ def test_values_never_decrease_and_maxima_are_local(bowl, any_space):
     landscape = bowl(any_space, top=0.8, level=2)
     starts = starts_in(landscape.encoder, 30)
     starts = starts[np.isfinite(landscape.values(starts))]
-    reached, values = refine(landscape, starts, GAIN)
+    reached, values, _ = refine(landscape, starts, GAIN)
     assert np.all(values >= landscape.values(starts))
     jitter = np.random.default_rng(3).normal(0, 1e-3, reached.shape) * [
         d.kind == "float" for d in landscape.encoder.dimensions
@@ -64,7 +64,7 @@ def test_conditions_are_evaluated_for_every_neighbour(landscape_of):
     start = np.zeros((1, len(encoder.names)))
     start[0, coef] = 0.2
     assert encoder.decode(landscape.place(start)[0])[0]["kernel"] == "linear"
-    reached, _ = refine(landscape, start, GAIN)
+    reached, *_ = refine(landscape, start, GAIN)
     config = encoder.decode(landscape.place(reached)[0])[0]
     assert config["kernel"] == "poly" and config["degree"] == 3
     assert reached[0, coef] == pytest.approx(0.7, abs=1e-6)
@@ -89,7 +89,7 @@ def test_inactive_parameters_keep_their_unit_values(landscape_of):
 
     start = np.random.default_rng(0).random((1, len(encoder.names)))
     start[0, kernel] = 0
-    reached, _ = refine(landscape_of(encoder, rbf_and_c, slope), start, GAIN)
+    reached, *_ = refine(landscape_of(encoder, rbf_and_c, slope), start, GAIN)
     assert reached[0, kernel] == 2 and reached[0, c] == pytest.approx(0.5)
     for name in ("degree", "gamma", "coef0"):
         assert reached[0, column(encoder, name)] == start[0, column(encoder, name)]
@@ -102,7 +102,7 @@ def test_a_forbidden_relation_between_floats_is_not_crossed(bowl):
     space.add(a, b)
     space.add(ForbiddenLessThanRelation(a, b))
     landscape = bowl(space, top=np.array([0.2, 0.8]))
-    reached, values = refine(landscape, np.array([[0.9, 0.1], [0.5, 0.3]]), GAIN)
+    reached, values, _ = refine(landscape, np.array([[0.9, 0.1], [0.5, 0.3]]), GAIN)
     assert np.all(np.isfinite(values)) and np.all(reached[:, 0] >= reached[:, 1])
 
 
@@ -113,7 +113,7 @@ def test_discrete_steps_follow_the_graph(landscape_of):
     for graph, end in ((nx.path_graph(4), 0), (nx.complete_graph(4), 3)):
         encoder = Encoder(space, graphs={"level": nx.relabel_nodes(graph, dict(enumerate("abcd")))})
         landscape = landscape_of(encoder, lambda v, _: height[v[:, 0].astype(int)], lambda v, _: np.zeros((len(v), 0)))
-        reached, _ = refine(landscape, np.array([[0.0]]), GAIN)
+        reached, *_ = refine(landscape, np.array([[0.0]]), GAIN)
         assert reached.tolist() == [[end]]
 
 
@@ -122,7 +122,7 @@ def test_taken_configurations_are_not_final(bowl):
     encoder = Encoder(space)
     taken = encoder.encode([{"n": 4, "m": 4}])
     landscape = bowl(encoder, top=0.41, taken=Taken(taken))
-    reached, values = refine(landscape, starts_in(encoder, 20), GAIN)
+    reached, values, _ = refine(landscape, starts_in(encoder, 20), GAIN)
     assert np.all(np.isfinite(values))
     best = encoder.decode(landscape.place(reached[[np.argmax(values)]])[0])[0]
     assert sorted(best.values()) in ([4, 5],)
@@ -131,7 +131,7 @@ def test_taken_configurations_are_not_final(bowl):
 def test_integers_move_past_taken_values(bowl):
     encoder = Encoder(ConfigurationSpace([Integer("n", (0, 40))]))
     taken = Taken(encoder.encode([{"n": n} for n in range(10, 30)]))
-    reached, _ = refine(bowl(encoder, top=0.8, taken=taken), np.array([[0.1]]), GAIN)
+    reached, *_ = refine(bowl(encoder, top=0.8, taken=taken), np.array([[0.1]]), GAIN)
     assert encoder.decode(encoder.resolve(reached)[0])[0]["n"] == 32
 
 
@@ -140,7 +140,7 @@ def test_fixed_values_are_kept(bowl):
     fixed = encoder.fix({"lr": 0.01, "layers": 5, "act": "gelu"})
     landscape = bowl(encoder, top=0.37, level=1, fixed=fixed)
     starts = fixed.put(starts_in(encoder))
-    reached, values = refine(landscape, starts, GAIN)
+    reached, values, _ = refine(landscape, starts, GAIN)
     configs = encoder.decode(landscape.place(reached)[0])
     assert {(c["lr"], c["layers"], c["act"], c["size"]) for c in configs} == {(0.01, 5, "gelu", "medium")}
     assert np.array_equal(reached[:, fixed.columns], starts[:, fixed.columns])
