@@ -37,6 +37,7 @@ PER_PARAMETER = 100
 STEPS = 6
 """Most steps from the draws of an earlier fit."""
 
+_PARTS = (0.25, 0.5, 0.75, 1.0)  # of the proposals of a step; the fewest that should suffice are added
 _FREEDOM = 5.0
 _WIDTH = 0.8  # scale of a kernel relative to the population; narrower kernels leave gaps in nine dimensions
 _INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
@@ -88,8 +89,9 @@ def improve(
 ) -> Population:
     """Return n draws, resampled as soon as the importance ratios are good, or after the last step.
 
-    The first step draws from a mixture fitted to ``start``. Each further step draws from the same mixture again if the
-    ratios are only too few, and otherwise from a mixture fitted to the weighted proposals. If their ratios are worth
+    The first step draws from a mixture fitted to ``start``. If the ratios are only too
+    few, the next step draws from the same mixture, as many as should suffice. Otherwise it draws from a mixture fitted
+    to the weighted proposals. If their ratios are worth
     fewer draws than such a mixture needs, it is fitted to powers of them; without this, a few points would determine
     it. The ratios are to the mean density of the steps from the last two mixtures (Cornuet, Marin, Mira & Robert 2012,
     "Adaptive multiple importance sampling").
@@ -108,7 +110,7 @@ def improve(
     proposals : int, optional
         Proposals of a step; by default `PROPOSALS` plus `PER_PARAMETER` for every parameter after the tenth.
     most_steps : int
-        Largest number of steps.
+        Largest number of proposals, in steps of ``proposals``.
 
     Raises
     ------
@@ -119,49 +121,56 @@ def improve(
     if len(centres) == 1:
         raise ValueError(f"the {len(start)} draws are all equal")
     extra = PER_PARAMETER * max(0, start.shape[1] - 10)
-    used = _Proposals(PROPOSALS + extra if proposals is None else proposals)
+    size = PROPOSALS + extra if proposals is None else proposals
+    used = _Proposals()
     proposal = _fit_proposal(centres, counts / counts.sum(), rng)
+    used.add(proposal, size, log_density, rng)
     while True:
-        used.add(proposal, log_density, rng)
         log_ratio = used.log_ratio
         resampled = smoothed_resample(log_ratio, n, rng)
         rows = resampled.rows + used.discarded
         found = Population(used.points[resampled.rows], rows, resampled.pareto_k, resampled.ess, used.steps)
         if good(found.pareto_k, found.ess):
             return found
-        last = used.steps == most_steps
-        if not last and good(found.pareto_k, found.ess * (used.steps + 1) / used.steps):
-            continue  # one more step of this mixture should suffice
+        last = used.total >= most_steps * size
+        sizes = [round(part * size) for part in _PARTS]
+        more = next((m for m in sizes if good(found.pareto_k, found.ess * (1 + m / len(used.points)))), None)
+        if not last and more is not None:
+            used.add(proposal, more, log_density, rng)
+            continue
         finite = np.flatnonzero(np.isfinite(log_ratio))
         power = power_for(log_ratio[finite], 1.0, _DRAWS_PER_PARAMETER * start.shape[1])
         weights = pareto_smooth(power * log_ratio[finite])[0]
         if last:
             return found._replace(wide=used.points[finite[systematic_rows(weights, _WIDE, rng)]])
         proposal = _fit_proposal(used.points[finite], weights, rng)
+        used.add(proposal, size, log_density, rng)
 
 
 class _Proposals:
     """The proposals from the last mixtures, with their log densities under the posterior and under each mixture.
 
-    Parameters
+    Attributes
     ----------
-    size : int
-        Proposals of a step.
+    points : (s, P) float64
+    total : int
+        Number of proposals, with those of earlier mixtures.
+    steps : int
     """
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+    def __init__(self) -> None:
         self._mixtures: list[_Mixture] = []
         self._counts: list[int] = []  # of the proposals of each mixture
         self._log_q: list[FloatArray] = []
         self._log_p = np.empty(0)
         self.points = np.empty((0, 0))
+        self.total = 0
         self.steps = 0
 
     @property
     def discarded(self) -> int:
         """Number of proposals of earlier mixtures."""
-        return self.steps * self._size - len(self.points)
+        return self.total - len(self.points)
 
     @property
     def log_ratio(self) -> FloatArray:
@@ -169,10 +178,10 @@ class _Proposals:
         return np.asarray(self._log_p - log_sum_exp(np.array(self._log_q) + np.log(self._counts)[:, None]))
 
     def add(
-        self, proposal: _Mixture, log_density: Callable[[FloatArray], FloatArray], rng: np.random.Generator
+        self, proposal: _Mixture, size: int, log_density: Callable[[FloatArray], FloatArray], rng: np.random.Generator
     ) -> None:
-        """Add the proposals of a step from a new mixture or from the last one."""
-        points = proposal.draw(self._size, rng)
+        """Add proposals from a new mixture or from the last one."""
+        points = proposal.draw(size, rng)
         if not self._mixtures or self._mixtures[-1] is not proposal:
             self._start(proposal, points.shape[1])
         self._counts[-1] += len(points)
@@ -180,6 +189,7 @@ class _Proposals:
         self._log_q = [np.concatenate([before, mixture.log_density(points)]) for before, mixture in pairs]
         self._log_p = np.concatenate([self._log_p, log_density(points)])
         self.points = np.concatenate([self.points, points])
+        self.total += size
         self.steps += 1
 
     def _start(self, proposal: _Mixture, p: int) -> None:

@@ -47,6 +47,28 @@ def test_it_stops_at_good_ratios():
     assert calls == [500]
 
 
+def test_no_more_proposals_than_should_suffice():
+    """A second step of 500 is not needed if the first is worth nearly 100 draws; means remain unbiased."""
+    rng = np.random.default_rng(0)
+    start = rng.normal(0, 1.6, size=(200, 5))
+    calls = []
+
+    def density(points):
+        calls[-1].append(len(points))
+        return -0.5 * np.square(points).sum(1)
+
+    means = []
+    for seed in range(60):
+        calls.append([])
+        found = improve(density, start, 200, lambda k, ess: k < 0.7 and ess >= 100, np.random.default_rng(seed))
+        assert found.ess >= 100 and found.steps == len(calls[-1])
+        means.append(found.draws.mean(axis=0))
+    assert {later for first, *others in calls for later in others} <= {125, 250, 375, 500}
+    assert any(125 in others for _, *others in calls) and sum(map(sum, calls)) < 60 * 800
+    error = np.std(means, axis=0, ddof=1) / np.sqrt(60)
+    assert np.all(np.abs(np.mean(means, axis=0)) < 4 * error)
+
+
 def test_one_parameter():
     found = improve(
         lambda x: -0.5 * x[:, 0] ** 2, np.linspace(-1, 1, 50)[:, None], 500, never, np.random.default_rng(0)
