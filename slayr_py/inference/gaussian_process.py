@@ -306,8 +306,7 @@ class GaussianProcess:
             return Posterior.of(Part.from_run(program, observed, result, attempt.start))
 
         posterior, abandoned = fit_until_ok(fit_once, options, start, seed, carries_to(program.name, observed.data))
-        posterior.record["abandoned"] = abandoned
-        return posterior
+        return Posterior.of(posterior.only("record").after(abandoned))
 
     def cross_validate(
         self,

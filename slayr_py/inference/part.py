@@ -34,6 +34,7 @@ from slayr_py.inference.records.data_tree import pointwise_groups, prior_groups
 from slayr_py.inference.records.record import as_text, check_format, make_record
 from slayr_py.inference.records.saved import Format
 from slayr_py.inference.records.summary import entries
+from slayr_py.inference.sampling.ladder import AbandonedAttempt
 from slayr_py.inference.sampling.methods import METHODS, diagnose_run
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run, columns_of
@@ -111,6 +112,20 @@ class Part:
         maximize = observed.y_sd < 0
         record = make_record(model, program, observed.data, result, diagnostics, start, abandoned, maximize)
         return cls(model, observed.train, observed.data, contents, record, diagnostics)
+
+    def after(self, abandoned: Sequence[AbandonedAttempt]) -> Part:
+        """Return the fit with the attempts before it in ``record["abandoned"]``.
+
+        A note of the diagnostics says if another method has replaced the one asked for; "carried", a ladder of methods,
+        needs none.
+        """
+        diagnostics = self.diagnostics
+        method = self.record["arguments"]["method"]
+        if abandoned and method != (first := abandoned[0]["method"]) and not METHODS[first].carries:
+            note = f"method={first!r} was given up, see record['abandoned']; the draws are those of method={method!r}"
+            diagnostics = replace(diagnostics, kernel_notes=(note, *diagnostics.kernel_notes))
+        record = self.record | {"abandoned": list(abandoned), "diagnostics": diagnostics.asdict()}
+        return replace(self, record=record, diagnostics=diagnostics)
 
     @classmethod
     def load(cls, path: Path) -> Part:

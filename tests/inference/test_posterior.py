@@ -77,3 +77,15 @@ def test_labelled_groups_are_built_when_they_are_first_used(branin_data):
     for name, values in contents.coordinates.items():
         np.testing.assert_array_equal(stored.coordinates[name], values)
     assert (stored.n_chains, stored.y_mean, stored.y_sd) == (contents.n_chains, contents.y_mean, contents.y_sd)
+
+
+@pytest.mark.parametrize(
+    ("method", "noted"), [("laplace", True), ("pathfinder", True), ("carried", False), ("nuts", False)]
+)
+def test_a_note_says_that_chains_replace_an_approximation(mixed_posterior, method, noted):
+    attempt = {"method": method, "start": None, "why": ["Pareto k 0.9"], "then": "a cold start", "seconds": 1.0}
+    part = mixed_posterior.only("record").after([attempt])
+    notes = sl.Posterior.of(part).check().notes
+    assert any(f"method={method!r} was given up" in note and "method='nuts'" in note for note in notes) == noted
+    assert part.record["abandoned"] == [attempt]
+    assert part.record["diagnostics"]["kernel_notes"] == list(part.diagnostics.kernel_notes)
