@@ -25,7 +25,7 @@ def fit(
     source: Source,
     kernel: Annotated[str, typer.Option(help='Name of a kernel, or an expression: "LIN * PER + SE".')] = "auto",
     options: FitOptions,
-    warp: Annotated[str, typer.Option(help="none, or log or best: compress large values.")] = "none",
+    warp: Annotated[str, typer.Option(help="none, auto, log or best: compress large values.")] = "none",
     seed: Annotated[int, typer.Option(min=0, help="Random seed; the same seed gives the same draws.")] = 1,
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the posterior; default: <data>_posterior.")

@@ -21,7 +21,7 @@ from slayr_py.cli.recommendation import recommendation_text
 from slayr_py.cli.studies import load_study
 from slayr_py.cli.wrapping import wrap
 from slayr_py.display import cell, config_lines, printable, table_text
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, StorageError
 from slayr_py.study import (
     FAILURE_KEY,
     FIT_COLUMNS,
@@ -121,7 +121,9 @@ def inspect(
     if figure is not None:
         try:
             _figure(loaded, space).savefig(figure, dpi=150)
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise StorageError(f"the figure {figure} cannot be written: {error}") from error
+        except ValueError as error:  # an unknown format
             raise ConfigError(f"the figure {figure} cannot be written: {error}") from error
         _print(f"\nfigure {figure}")
 

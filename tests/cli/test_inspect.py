@@ -51,6 +51,9 @@ def test_inspect_shows_trials_and_settings_of_a_study(slayr, folder):
         ):
             assert words in out
     assert (folder / "f.png").exists()
+    for name, wanted in (("none/f.png", 4), ("f.unknown", 2)):
+        code, _, err = slayr("inspect", "bowl.db", "--figure", name)
+        assert code == wanted and f"the figure {name} cannot be written" in err
     assert "(the last 2 of 5)" in slayr("inspect", "bowl.db", "--trials", "2")[1]
     assert "COMPLETE" not in slayr("inspect", "bowl.db", "--trials", "0")[1]
 
