@@ -150,12 +150,14 @@ def _text(study: optuna.Study, numbers: Sequence[int], targets: Sequence[str]) -
     """Return a table of the proposals and of their predictions, and where they come from."""
     rows = []
     phases = set()
+    stored = study.get_trials(deepcopy=False)
+    goals = goals_of(study)
     for number in numbers:
-        trial = study.trials[number]
+        trial = stored[number]
         record = suggestion_record(trial)
         phases.add(record["phase"])
         row: dict[str, Any] = dict(trial.params)
-        for goal, name in zip(goals_of(study), targets, strict=True):
+        for goal, name in zip(goals, targets, strict=True):
             parts = record.get("objectives", [record])
             if "predicted" in record or "objectives" in record:
                 predicted = parts[goal.number]["predicted"]
