@@ -23,8 +23,9 @@ class Effort(NamedTuple):
     draws : int
         Most draws under which maxima are compared.
     gains : (float, float)
-        Least gain of its value in a round to continue, of a start and of a maximum (log EI, log PI, or the bound in sd
-        of y).
+        Least gain of a logarithm (log EI, log PI) in a step to continue, of a start and of a maximum.
+    gains_of_bound : (float, float)
+        The same for a criterion in standard deviations of y, which become small beside the data's near an optimum.
     """
 
     candidates: int = 2048
@@ -33,6 +34,7 @@ class Effort(NamedTuple):
     finals: tuple[int, int] = (64, 3)
     draws: int = 256
     gains: tuple[float, float] = (1e-1, 1e-3)
+    gains_of_bound: tuple[float, float] = (1e-2, 1e-4)
 
 
 DEFAULT = Effort()

@@ -346,7 +346,7 @@ def _maximum(landscape: Landscape, pool: Candidates, effort: Effort) -> Encoded:
         pool = pool[_descending(landscape.screening(draws).values_of(pool.encoded))[:kept]]
     few, climbs = effort.climbs
     more, finals = effort.finals
-    roughly, precisely = effort.gains
+    roughly, precisely = effort.gains if landscape.merit.is_logarithm else effort.gains_of_bound
     closer = landscape.subset(more)
     reached = refine(landscape.subset(few), pool.genotypes[_spread(pool.encoded)[:climbs]], roughly)
     order = _descending(closer.values(reached.genotypes))

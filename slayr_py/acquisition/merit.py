@@ -42,9 +42,16 @@ class Merit(ABC):
     ----------
     least : float
         Below this value at its maximum, the criterion does not tell configurations apart: see `Acquisition.least`.
+    is_logarithm : bool
+        Whether `values` are logarithms, whose differences are relative.
     """
 
     least: float
+
+    @property
+    def is_logarithm(self) -> bool:
+        """Whether `values` are logarithms."""
+        return True
 
     @abstractmethod
     def subset(self, n_draws: int) -> Self:
@@ -106,6 +113,11 @@ class OneObjective(Merit):
         """Return the smallest meaningful value of the criterion."""
         return self.criterion.least
 
+    @property
+    @override
+    def is_logarithm(self) -> bool:
+        return self.criterion.is_logarithm
+
     @cached_property
     def drawn_state(self) -> State:
         """The state with the incumbent and the warp of each draw."""
@@ -166,6 +178,11 @@ class Sum(Merit):
 
     parts: tuple[OneObjective, ...]
     least: float = -np.inf
+
+    @property
+    @override
+    def is_logarithm(self) -> bool:
+        return all(part.is_logarithm for part in self.parts)
 
     @override
     def subset(self, n_draws: int) -> Self:

@@ -6,9 +6,10 @@ from ConfigSpace import Categorical, ConfigurationSpace, Integer
 from testing_spaces import conditional_space
 
 import slayr_py as sl
-from slayr_py.acquisition import expected_improvement, from_name, suggest
+from slayr_py.acquisition import expected_improvement, from_name, maximise, suggest
 from slayr_py.acquisition.criteria import State
 from slayr_py.acquisition.maximise import _spread
+from slayr_py.acquisition.refinement import refine
 from slayr_py.space import Encoder
 
 QUICK = {"chains": 2, "warmup": 100, "draws": 50}
@@ -142,3 +143,19 @@ def test_the_search_explores_where_the_improvement_vanishes(branin_posterior):
     candidates = encoder.sobol(200, 1)
     assert found.sd > 0.97 * branin_posterior.predict(candidates).sd.max()
     assert not suggest(branin_posterior, best=10.0, t=1, rng=np.random.default_rng(0)).note
+
+
+@pytest.mark.parametrize(("acquisition", "gains"), [("ei", [0.1, 1e-3]), ("pi", [0.1, 1e-3]), ("lcb", [0.01, 1e-4])])
+def test_ascents_stop_at_gains_of_the_scale_of_the_criterion(
+    branin_posterior, branin_data, monkeypatch, acquisition, gains
+):
+    """A logarithm gains a share of the criterion; the bound gains standard deviations of y."""
+    used = []
+
+    def noting(landscape, starts, gain, curvature=None):
+        used.append(gain)
+        return refine(landscape, starts, gain, curvature)
+
+    monkeypatch.setattr(maximise, "refine", noting)
+    suggest(branin_posterior, acquisition, best=branin_data[2].min(), t=1, rng=np.random.default_rng(0))
+    assert used == gains
