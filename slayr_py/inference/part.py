@@ -85,7 +85,6 @@ class Part:
         observed: Observed,
         result: Run,
         start: WarmStart | None = None,
-        abandoned: Sequence[Mapping[str, Any]] = (),
     ) -> Part:
         """Label the arrays of a run, compute its diagnostics and make its record.
 
@@ -99,8 +98,6 @@ class Part:
             Output of the program.
         start : WarmStart, optional
             Start of the chains.
-        abandoned : sequence of mappings
-            Earlier attempts, for ``record["abandoned"]``.
         """
         model = observed.model
         contents = Contents.of_run(observed, result)
@@ -110,7 +107,7 @@ class Part:
         diagnostics = diagnose_run(result, hyperparameters, loo)
         diagnostics = replace(diagnostics, kernel_notes=model.notes(contents.draws))
         maximize = observed.y_sd < 0
-        record = make_record(model, program, observed.data, result, diagnostics, start, abandoned, maximize)
+        record = make_record(model, program, observed.data, result, diagnostics, start, maximize)
         return cls(model, observed.train, observed.data, contents, record, diagnostics)
 
     def after(self, abandoned: Sequence[AbandonedAttempt]) -> Part:
@@ -119,9 +116,12 @@ class Part:
         A note of the diagnostics says if another method has replaced the one asked for; "carried", a ladder of methods,
         needs none.
         """
+        if not abandoned:
+            return self
         diagnostics = self.diagnostics
         method = self.record["arguments"]["method"]
-        if abandoned and method != (first := abandoned[0]["method"]) and not METHODS[first].carries:
+        first = abandoned[0]["method"]
+        if method != first and not METHODS[first].carries:
             note = f"method={first!r} was given up, see record['abandoned']; the draws are those of method={method!r}"
             diagnostics = replace(diagnostics, kernel_notes=(note, *diagnostics.kernel_notes))
         record = self.record | {"abandoned": list(abandoned), "diagnostics": diagnostics.asdict()}

@@ -161,7 +161,7 @@ def posterior_again(
     """
     recorded = _read(record, observed.data)
     program, result = recorded.run(observed.data, progress)
-    return Posterior.of(Part.from_run(program, observed, result, recorded.start, record["abandoned"]))
+    return Posterior.of(Part.from_run(program, observed, result, recorded.start).after(record["abandoned"]))
 
 
 def recorded_model(record: Mapping[str, Any], within: Within | None = None) -> Model:

@@ -39,10 +39,9 @@ def make_record(
     run: Run,
     diagnostics: Diagnostics,
     start: WarmStart | None,
-    abandoned: Sequence[Mapping[str, Any]],
     maximize: bool = False,
 ) -> dict[str, Any]:
-    """Describe a run, its start and the attempts before it; JSON-able.
+    """Describe a run and its start; JSON-able. `Part.after` adds the attempts before it.
 
     With ``maximize`` the targets in ``data`` are the negated values.
     """
@@ -60,7 +59,7 @@ def make_record(
         "calls": _shorten(run.calls),
         "inits": _WARM if start else _initial_values(run.calls),
         "start": start.asdict() if start else None,
-        "abandoned": list(abandoned),
+        "abandoned": [],
         # All chains of a warm start share the metric in "start".
         "adaptation": [{"step_size": chain["step_size"]} for chain in run.adaptation] if start else run.adaptation,
         "draws_sha256": array_digest(run.variables),

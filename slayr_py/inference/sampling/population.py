@@ -89,12 +89,11 @@ def improve(
 ) -> Population:
     """Return n draws, resampled as soon as the importance ratios are good, or after the last step.
 
-    The first step draws from a mixture fitted to ``start``. If the ratios are only too
-    few, the next step draws from the same mixture, as many as should suffice. Otherwise it draws from a mixture fitted
-    to the weighted proposals. If their ratios are worth
-    fewer draws than such a mixture needs, it is fitted to powers of them; without this, a few points would determine
-    it. The ratios are to the mean density of the steps from the last two mixtures (Cornuet, Marin, Mira & Robert 2012,
-    "Adaptive multiple importance sampling").
+    The first step draws from a mixture fitted to ``start``. If the ratios are only too few, the next step draws from
+    the same mixture, as many as should suffice. Otherwise it draws from a mixture fitted to the weighted proposals. If
+    their ratios are worth fewer draws than such a mixture needs, it is fitted to powers of them; without this, a few
+    points would determine it. The ratios are to the mean density of the steps from the last two mixtures (Cornuet,
+    Marin, Mira & Robert 2012, "Adaptive multiple importance sampling").
 
     Parameters
     ----------
@@ -124,8 +123,9 @@ def improve(
     size = PROPOSALS + extra if proposals is None else proposals
     used = _Proposals()
     proposal = _fit_proposal(centres, counts / counts.sum(), rng)
-    used.add(proposal, size, log_density, rng)
+    wanted = size
     while True:
+        used.add(proposal, wanted, log_density, rng)
         log_ratio = used.log_ratio
         resampled = smoothed_resample(log_ratio, n, rng)
         rows = resampled.rows + used.discarded
@@ -136,7 +136,7 @@ def improve(
         sizes = [round(part * size) for part in _PARTS]
         more = next((m for m in sizes if good(found.pareto_k, found.ess * (1 + m / len(used.points)))), None)
         if not last and more is not None:
-            used.add(proposal, more, log_density, rng)
+            wanted = more
             continue
         finite = np.flatnonzero(np.isfinite(log_ratio))
         power = power_for(log_ratio[finite], 1.0, _DRAWS_PER_PARAMETER * start.shape[1])
@@ -144,7 +144,7 @@ def improve(
         if last:
             return found._replace(wide=used.points[finite[systematic_rows(weights, _WIDE, rng)]])
         proposal = _fit_proposal(used.points[finite], weights, rng)
-        used.add(proposal, size, log_density, rng)
+        wanted = size
 
 
 class _Proposals:
