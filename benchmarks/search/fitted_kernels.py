@@ -10,7 +10,15 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import slayr_py as sl
-from slayr_py.inference import NOISE_FLOOR, ExactMarginal, Model, SparseMarginal, Targets, standardisation
+from slayr_py.inference import (
+    NOISE_FLOOR,
+    ExactMarginal,
+    Model,
+    SparseMarginal,
+    Targets,
+    inducing_points,
+    standardisation,
+)
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
 from slayr_py.inference.modes.laplace import laplace_draws
 from slayr_py.inference.prediction.predictor import KernelPredictor
@@ -132,10 +140,10 @@ class FittedKernel:
             targets = Targets(self._y, np.zeros(len(self._y)), NOISE_FLOOR)
             return KernelPredictor.factorise(self._kernel, self._train, targets, self._theta)
         model = Model(self._encoder, self._kernel)
-        marginal = SparseMarginal(model, self._train, self._y, self._inducing, self._seed)
+        points = inducing_points(self._train, self._inducing, self._seed)
+        marginal = SparseMarginal(model, self._train, self._y, points)
         factor, weights = marginal.pseudo_factor(self._theta)
         nothing = Targets(np.zeros(len(weights)), np.zeros(len(weights)), NOISE_FLOOR)
-        points = marginal.inducing
         return KernelPredictor.from_factors(self._kernel, points, nothing, self._theta, factor[None], weights[None])
 
 

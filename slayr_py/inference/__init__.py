@@ -11,7 +11,7 @@ from slayr_py.inference.modes.laplace import find_mode, hessian, laplace_draws, 
 from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.modes.marginal import ExactMarginal, Marginal
 from slayr_py.inference.modes.normal_coordinates import NormalCoordinates
-from slayr_py.inference.modes.sparse_bound import SparseMarginal
+from slayr_py.inference.modes.sparse_bound import SparseMarginal, inducing_points
 from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.observed import Observed, check_targets, observe, standardisation
 from slayr_py.inference.posterior import Posterior
@@ -50,5 +50,6 @@ __all__ = [
     "check_kernel",
     "export_stan",
     "importance",
+    "inducing_points",
     "replay",
 ]

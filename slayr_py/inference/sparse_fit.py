@@ -14,7 +14,7 @@ from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, importan
 from slayr_py.inference.model import Likelihood, Warp
 from slayr_py.inference.modes.laplace import find_mode, laplace_draws
 from slayr_py.inference.modes.likelihood import Targets
-from slayr_py.inference.modes.sparse_bound import SparseMarginal
+from slayr_py.inference.modes.sparse_bound import SparseMarginal, inducing_points
 from slayr_py.inference.observed import Observed
 from slayr_py.inference.part import Part
 from slayr_py.inference.prediction.factorisation import SparseFactorisation
@@ -84,7 +84,8 @@ def fit_sparse(observed: Observed, inducing: int, options: FitOptions, seed: int
     method: Literal["map", "laplace"] = "map" if METHODS[options.method].point_estimate else "laplace"
     with one_thread():
         y = np.asarray(data["y"], dtype=np.float64)
-        marginal = SparseMarginal(observed.model, observed.train, y, inducing, seed)
+        points = inducing_points(observed.train, inducing, seed)
+        marginal = SparseMarginal(observed.model, observed.train, y, points)
         rng = np.random.default_rng(seed)
         size = marginal.coordinates.size
         mode = find_mode(marginal, [np.zeros(size), *rng.standard_normal((STARTS - 1, size))])

@@ -20,7 +20,16 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from slayr_py.errors import SlayrError
-from slayr_py.inference import ExactMarginal, Marginal, Model, SparseMarginal, find_mode, hessian, laplace_evidence
+from slayr_py.inference import (
+    ExactMarginal,
+    Marginal,
+    Model,
+    SparseMarginal,
+    find_mode,
+    hessian,
+    inducing_points,
+    laplace_evidence,
+)
 from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Prior
 from slayr_py.kernels.expressions import Node, parse
 from slayr_py.search.inheritance import Parent, starts
@@ -136,7 +145,8 @@ def _fit(settings: Settings, candidate: Candidate, parent: Fit | None) -> Fit:
     if settings.inducing is None:
         marginal = ExactMarginal(model, settings.train, settings.y)
     else:
-        marginal = SparseMarginal(model, settings.train, settings.y, settings.inducing, settings.seed)
+        points = inducing_points(settings.train, settings.inducing, settings.seed)
+        marginal = SparseMarginal(model, settings.train, settings.y, points)
     inherited = None
     if parent is not None and not parent.failure:
         inherited = Parent(parse(parent.expression, settings.given), parent.start, parent.theta)

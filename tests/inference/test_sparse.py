@@ -12,8 +12,9 @@ from slayr_py.acquisition import suggest
 from slayr_py.errors import DataError
 from slayr_py.inference import WarmStart
 from slayr_py.inference.model import Model
+from slayr_py.inference.modes.laplace import find_mode
 from slayr_py.inference.modes.marginal import ExactMarginal
-from slayr_py.inference.modes.sparse_bound import JITTER, SparseMarginal, inducing_rows
+from slayr_py.inference.modes.sparse_bound import JITTER, SparseMarginal, inducing_points
 from slayr_py.kernels import Hierarchical
 from slayr_py.space import Encoder
 
@@ -32,7 +33,7 @@ def marginals(expression, n=60, m=12):
     model = Model(SQUARE, expression)
     train = model.encoder.encode(X)
     y = (y - y.mean()) / y.std(ddof=1)
-    return SparseMarginal(model, train, y, m, 1), ExactMarginal(model, train, y), model
+    return SparseMarginal(model, train, y, inducing_points(train, m, 1)), ExactMarginal(model, train, y), model
 
 
 def dense(sparse, model, theta):
@@ -77,6 +78,30 @@ def test_gradient_keeps_its_digits_where_the_inducing_covariance_is_nearly_singu
     np.testing.assert_allclose(sparse(z).gradient, expected, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("expression", ["SE", "SE * LIN + RQ"])
+def test_the_mode_of_a_sample_leads_to_the_mode_of_all_observations(expression, monkeypatch):
+    sparse = marginals(expression, n=4000)[0]
+    starts = list(np.random.default_rng(3).normal(size=(2, sparse.coordinates.size)))
+    counts = {}
+
+    def counted(marginal, z, evaluate=SparseMarginal.__call__):
+        counts[marginal.n] = counts.get(marginal.n, 0) + 1
+        return evaluate(marginal, z)
+
+    monkeypatch.setattr(SparseMarginal, "__call__", counted)
+    by_sample = find_mode(sparse, starts)
+    assert set(counts) == {2000, 4000}
+    with_sample = counts[4000]
+    monkeypatch.setattr(SparseMarginal, "thinned", lambda marginal: None)
+    direct = find_mode(sparse, starts)
+    assert with_sample < 0.75 * (counts[4000] - with_sample)
+    assert by_sample.density.value > direct.density.value - 0.01
+
+
+def test_few_observations_are_not_thinned():
+    assert marginals("SE", n=3999)[0].thinned() is None
+
+
 def test_all_points_as_inducing_points_give_the_exact_likelihood():
     sparse, exact, _ = marginals("MAT32", m=60)
     z = np.zeros(sparse.coordinates.size)
@@ -107,10 +132,10 @@ def test_predictions_are_those_of_the_variational_posterior(expression):
 
 def test_inducing_points_are_distinct_configurations():
     train = Encoder(SQUARE).encode(np.repeat(data(10)[0], 3, axis=0))
-    rows = inducing_rows(train, 20, 1)
-    assert len(rows) == len(np.unique(train.columns[rows], axis=0)) == 10
-    np.testing.assert_array_equal(rows, inducing_rows(train, 20, 1))
-    assert len(inducing_rows(train, 4, 1)) == 4
+    columns = inducing_points(train, 20, 1).columns
+    assert len(columns) == len(np.unique(columns, axis=0)) == 10
+    np.testing.assert_array_equal(columns, inducing_points(train, 20, 1).columns)
+    assert len(inducing_points(train, 4, 1)) == 4
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +49,9 @@ def find_mode(marginal: Marginal, starts: Sequence[FloatArray], tolerance: float
     All starts run for `SCREENING` iterations. The best start then runs until it converges, for at most
     `MOST_ITERATIONS`. The limit is a number of iterations, not a time, so that results do not depend on the machine.
 
+    If the density can be thinned, all this is done with the sample, and only its mode is improved with all
+    observations, in coordinates in which the curvature that the sample predicts is the identity.
+
     Raises
     ------
     InferenceError
@@ -68,15 +71,23 @@ def find_mode(marginal: Marginal, starts: Sequence[FloatArray], tolerance: float
         return -density.value, -density.gradient
 
     def search(start: FloatArray, iterations: int) -> tuple[float, FloatArray]:
-        options = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": tolerance, "gtol": 1e-4, "maxcor": 20}
-        result = minimize(negative, start, jac=True, method="L-BFGS-B", options=options)
-        return float(result.fun), np.asarray(result.x)
+        return _minimum(negative, start, iterations, tolerance)
 
-    if len(starts) == 1:
-        ends = [(0.0, starts[0])]
+    sample = marginal.thinned()
+    if sample is not None:
+        found = find_mode(sample, starts, tolerance)
+        root = _inverse_root(hessian(sample, found.z, found.density.gradient), marginal.n / sample.n)
+        evaluations = found.evaluations
+
+        def negative_along(u: FloatArray) -> tuple[float, FloatArray]:
+            value, slope = negative(found.z + root @ u)
+            return value, slope @ root
+
+        value, u = _minimum(negative_along, np.zeros_like(found.z), MOST_ITERATIONS, tolerance)
+        z = found.z + root @ u
     else:
-        ends = [search(start, SCREENING) for start in starts]
-    value, z = search(min(ends, key=lambda end: end[0])[1], MOST_ITERATIONS)
+        ends = [(0.0, starts[0])] if len(starts) == 1 else [search(start, SCREENING) for start in starts]
+        value, z = search(min(ends, key=lambda end: end[0])[1], MOST_ITERATIONS)
     if value >= _FAILED:
         raise InferenceError(
             f"the covariance of {marginal.n} observations is not positive definite at any of {len(starts)} starts; "
@@ -85,6 +96,21 @@ def find_mode(marginal: Marginal, starts: Sequence[FloatArray], tolerance: float
     if best is None or not np.array_equal(best[0], z):
         best = z, marginal(z)
     return Mode(*best, evaluations)
+
+
+def _minimum(
+    function: Callable[[FloatArray], tuple[float, FloatArray]], start: FloatArray, iterations: int, tolerance: float
+) -> tuple[float, FloatArray]:
+    options = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": tolerance, "gtol": 1e-4, "maxcor": 20}
+    result = minimize(function, start, jac=True, method="L-BFGS-B", options=options)
+    return float(result.fun), np.asarray(result.x)
+
+
+def _inverse_root(curvature: FloatArray, ratio: float) -> FloatArray:
+    """Return H^-1/2 of the curvature H with ``ratio`` times as many observations; that of the prior, I, stays."""
+    prior = np.eye(len(curvature))
+    eigenvalues, vectors = np.linalg.eigh(prior + ratio * (curvature - prior))
+    return np.asarray(vectors / np.sqrt(_proper(eigenvalues)))
 
 
 def hessian(marginal: Marginal, z: FloatArray, gradient: FloatArray | None = None) -> FloatArray:

@@ -71,6 +71,10 @@ class Marginal(ABC):
     def __call__(self, z: FloatArray) -> Density:
         """Return the density at coordinates (P,)."""
 
+    def thinned(self) -> Marginal | None:
+        """Return the density given a random sample of the observations; None if it would not be much faster."""
+        return None
+
     @abstractmethod
     def leave_one_out(self, z: FloatArray) -> float:
         """Return the sum of the log densities of each target given the others; NaN if it is not available."""

@@ -37,6 +37,9 @@ JITTER = 1e-8
 
 _UNINFORMED = 1e-10  # smallest share of the prior precision that observations add in a direction
 
+_SAMPLE = 2000  # rows on which starts are compared
+_SAMPLE_PER_POINT = 10  # the same for each inducing point
+
 _PAIRS = 200_000  # pairs of points of a block, whose correlations fit into a processor's cache
 
 
@@ -77,31 +80,24 @@ class SparseMarginal(Marginal):
     train : Encoded
     y : (n,) float64
         Standardised targets.
-    inducing : int
-        Number m of inducing points.
-    seed : int
-        Fixes the choice of m distinct configurations.
-
-    Attributes
-    ----------
     inducing : Encoded
-        The inducing points.
+        The m inducing points; `inducing_points` chooses them.
     """
 
-    def __init__(self, model: Model, train: Encoded, y: FloatArray, inducing: int, seed: int) -> None:
+    def __init__(self, model: Model, train: Encoded, y: FloatArray, inducing: Encoded) -> None:
         super().__init__(model, train, y)
         if self._plan.given:
             raise DataError("a sparse fit cannot use given leaves; use an exact fit, or leaves such as SE and RQ")
         self._floor = model.noise_floor**2
-        rows = inducing_rows(train, inducing, seed)
-        self.inducing = train[rows]
+        self._model = model
+        self.inducing = inducing
         X = train.columns
-        Z = self.inducing.columns
-        self._columns, self._rows = np.triu_indices(len(rows))
+        Z = inducing.columns
+        self._columns, self._rows = np.triu_indices(len(Z))
         self._diagonal = np.flatnonzero(self._columns == self._rows)
         self._among = Pairs(Z[self._rows], Z[self._columns], ())
         self._diagonal_pairs = Pairs(X, X, ())
-        size = max(1, _PAIRS // len(rows))
+        size = max(1, _PAIRS // len(Z))
         self._blocks = [slice(i, min(i + size, self.n)) for i in range(0, self.n, size)]
         self._between = [Pairs(X[block][:, None], Z, ()) for block in self._blocks]
 
@@ -188,6 +184,14 @@ class SparseMarginal(Marginal):
         triangle = np.linalg.qr(vectors.T @ solved.prior_factor.T / np.sqrt(share)[:, None], mode="r")
         return np.asarray((triangle * np.sign(np.diagonal(triangle))[:, None]).T), solved.weights
 
+    @override
+    def thinned(self) -> SparseMarginal | None:
+        size = max(_SAMPLE, _SAMPLE_PER_POINT * len(self.inducing))
+        if self.n < 2 * size:
+            return None
+        rows = np.sort(np.random.default_rng(self.n).permutation(self.n)[:size])
+        return SparseMarginal(self._model, self._train[rows], self._y[rows], self.inducing)
+
     def _solve(self, theta: Draws) -> _Solved | None:
         m = len(self.inducing)
         signal = float(theta["sigma_f"][0]) ** 2
@@ -221,11 +225,11 @@ class SparseMarginal(Marginal):
         )
 
 
-def inducing_rows(train: Encoded, count: int, seed: int) -> np.ndarray:
-    """Return the rows of at most ``count`` distinct configurations, drawn at random."""
+def inducing_points(train: Encoded, count: int, seed: int) -> Encoded:
+    """Return at most ``count`` distinct configurations, drawn at random."""
     distinct = np.unique(train.columns, axis=0, return_index=True)[1]
     rng = np.random.default_rng(seed)
-    return np.sort(rng.permutation(np.sort(distinct))[:count])
+    return train[np.sort(rng.permutation(np.sort(distinct))[:count])]
 
 
 def _add(totals: dict[str, FloatArray], slopes: dict[str, FloatArray]) -> None:
