@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from optuna import Study, Trial
 from optuna.distributions import BaseDistribution
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
 from slayr_py.acquisition import ignored_beliefs
-from slayr_py.errors import did_you_mean
+from slayr_py.errors import EnqueuedError, did_you_mean
 from slayr_py.inference import FitKeywords, Posterior
 from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.loop import suggest_next
@@ -20,7 +21,7 @@ from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.proposer import Fitted
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
-from slayr_py.study.storage.attributes import enqueued_values, store_suggestion, suggestion_record
+from slayr_py.study.storage.attributes import FAILURE_KEY, enqueued_values, store_suggestion, suggestion_record
 from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.distributions import check_request, space_to_distributions, to_configuration, to_params
 from slayr_py.study.storage.objectives import Goal
@@ -132,10 +133,18 @@ class DeclaredSpace(SpaceModel):
         return draw_independent(study, trial, name, distribution, self.bind(study))
 
     def ask_batch(self, study: Study, q: int) -> list[Trial]:
-        """Start q trials and suggest all their parameters."""
-        trials = [study.ask() for _ in range(q)]
-        for trial in trials:
-            suggest_all(trial, self.space, self.encoder)
+        """Start q trials and suggest all their parameters; others replace trials that were enqueued wrongly."""
+        trials: list[Trial] = []
+        while missing := q - len(trials):
+            for trial in [study.ask() for _ in range(missing)]:
+                try:
+                    suggest_all(trial, self.space, self.encoder)
+                except EnqueuedError as error:
+                    trial.set_user_attr(FAILURE_KEY, str(error))
+                    study.tell(trial, state=TrialState.FAIL)
+                    warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=4)
+                else:
+                    trials.append(trial)
         return trials
 
     def fit_all(self, study: Study, seed: int | None, goal: Goal, **fit: Unpack[FitKeywords]) -> Posterior:

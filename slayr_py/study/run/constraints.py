@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, did_you_mean
+from slayr_py.study.storage.attributes import ERROR_KEY
 
 _FORM = re.compile(r"\s*(?P<name>[^<>=]*[^<>=\s])\s*(?P<relation><=|>=|<|>)\s*(?P<limit>[^<>=]+?)\s*")
 
@@ -81,7 +82,8 @@ def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint
     Raises
     ------
     ObjectiveError
-        If a name is not text, a value is not a number, or the names differ from the names of the constraints.
+        If a name is not text, or that of known errors without a constraint of this name, a value is not a number, or
+        the names differ from the names of the constraints.
     NotFiniteError
         If a value is NaN or infinite.
     """
@@ -89,6 +91,11 @@ def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint
         if not isinstance(name, str):
             wanted = {str(name): reported[name]}
             raise ObjectiveError(f"the name {name!r:.80} of a constraint is not text; return {wanted!r:.200}")
+        if name == ERROR_KEY and constraints is None:
+            raise ObjectiveError(
+                f"{ERROR_KEY!r} beside the value would be a constraint; for a known error of the value define "
+                f"objective(config, trial) and call trial.set_user_attr({ERROR_KEY!r}, {reported[name]!r:.80})"
+            )
     known = {name: Constraint(name, 1.0, 0.0) for name in reported}
     if constraints is not None:
         known = {constraint.name: constraint for constraint in constraints}

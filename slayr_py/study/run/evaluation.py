@@ -15,7 +15,7 @@ from optuna import Study, Trial
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 
-from slayr_py.errors import EnqueuedError, NotFiniteError, ObjectiveError, StorageError
+from slayr_py.errors import DataError, EnqueuedError, NotFiniteError, ObjectiveError, SlayrError, StorageError
 from slayr_py.study.model.session import Phase
 from slayr_py.study.run.constraints import Constraint
 from slayr_py.study.run.executors import InThisThread, executor_for, result_of
@@ -129,7 +129,7 @@ class TrialEvaluations:
             for future, running in self.running.items():
                 future.cancel()
                 running.heartbeats.close()
-            if isinstance(error, Exception) and is_storage_error(error):
+            if error is not None:
                 self._exit.close()  # waits for the evaluations in threads
                 self._keep_values(error)
             for running in self.running.values():
@@ -168,6 +168,7 @@ class TrialEvaluations:
                     finished = self._tell(trial, future, clock.seconds)
             except KeyboardInterrupt as error:
                 self._abandon(trial, error)
+                self.unsaved.pop(trial.number, None)
                 raise
             if finished is not None:
                 self._count(finished)
@@ -181,11 +182,11 @@ class TrialEvaluations:
         try:
             config = suggest_all(trial, self.space, self.encoder)
         except EnqueuedError as error:
-            future: Future[Evaluation] = Future()
-            future.set_exception(error)
-            return future
-        except Exception as error:  # of the sampler, or of the storage, which leaves the trial to the next run
-            if not is_storage_error(error):
+            return _failed(error)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                self._abandon(trial, error)
+            elif not is_storage_error(error):  # of the sampler; the storage leaves the trial to the next run
                 self._fail(trial, error)
             raise
         self.bar.phase(Phase("evaluating", trial.number))
@@ -193,7 +194,10 @@ class TrialEvaluations:
         given = self.settings
         clock.start()
         second = (trial,) if takes_trial(given.objective) else ()
-        return self.executor.submit(evaluate, given.objective, config, given.constraints, self.expected, *second)
+        try:
+            return self.executor.submit(evaluate, given.objective, config, given.constraints, self.expected, *second)
+        except Exception as error:  # such as that of a pool that was shut down
+            return _failed(error)
 
     def _tell(self, trial: Trial, future: Future[Evaluation], seconds: float) -> FrozenTrial | None:
         """Store the outcome of an evaluation and return the finished trial, or None if another process has it now."""
@@ -203,7 +207,7 @@ class TrialEvaluations:
             evaluation = result_of(future)
         except optuna.TrialPruned:
             self._write_cost(trial, measured)
-            return self.study.tell(trial, state=TrialState.PRUNED)
+            return self._end(trial, TrialState.PRUNED)
         except EnqueuedError as error:
             warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=4)
             return self._fail(trial, error)
@@ -213,9 +217,13 @@ class TrialEvaluations:
             return self._fail(trial, error)
         except Exception as error:  # of the executor: the objective may not have run
             self._abandon(trial, error)
+            if isinstance(error, SlayrError):
+                raise
+            what = " ".join(filter(None, (type(error).__name__, str(error))))
             raise ObjectiveError(
-                f"the executor failed at trial {trial.number}: {type(error).__name__}: {error}. The objective and its "
-                "results must be picklable for processes; run the same study again to resume it"
+                f"the executor failed at trial {trial.number}: {what}. It must accept tasks until minimize returns, "
+                "and for processes the objective and its results must be picklable; run the same study again, with a "
+                "new executor if this one has ended, to resume it"
             ) from error
         if evaluation.failure is not None:
             self.last_failure = evaluation.failure
@@ -276,25 +284,41 @@ class TrialEvaluations:
 
     def _write(self, trial: Trial, evaluation: Evaluation) -> None:
         """Write the value, the constraints and the cost of a trial, unless they are there."""
-        for name, excess in evaluation.constraints.items():
-            if name not in trial.constraints:
-                trial.set_constraint(name, excess)
-        self._write_cost(trial, evaluation.cost)
-        if VALUE_KEY not in trial.user_attrs:
-            values = evaluation.values
-            with suppress(UpdateFinishedTrialError):  # by a process that has taken the trial over
+        with suppress(UpdateFinishedTrialError):  # by a process that has taken the trial over
+            for name, excess in evaluation.constraints.items():
+                if name not in trial.constraints:
+                    trial.set_constraint(name, excess)
+            self._write_cost(trial, evaluation.cost)
+            if VALUE_KEY not in trial.user_attrs:
+                values = evaluation.values
                 trial.set_user_attr(VALUE_KEY, values[0] if len(values) == 1 else list(values))
 
-    def _fail(self, trial: Trial, error: BaseException) -> FrozenTrial:
-        trial.set_user_attr(FAILURE_KEY, str(error) or type(error).__name__)
-        return self.study.tell(trial, state=TrialState.FAIL)
+    def _fail(self, trial: Trial, error: BaseException) -> FrozenTrial | None:
+        """Fail a trial, unless another process has it now."""
+        return self._end(trial, TrialState.FAIL, str(error) or type(error).__name__)
+
+    def _end(self, trial: Trial, state: TrialState, why: str | None = None) -> FrozenTrial | None:
+        """Finish a trial without a value, unless another process has it now or has finished it."""
+        if not self._owns(trial):
+            return None
+        if why is not None:
+            with suppress(UpdateFinishedTrialError):
+                trial.set_user_attr(FAILURE_KEY, why)
+        finished = self.study.tell(trial.number, state=state, skip_if_finished=True)
+        if finished.state != state:
+            warnings.warn(
+                f"trial {trial.number} was finished elsewhere as {finished.state.name}; here it ended as {state.name}",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        return finished
 
     def _owns(self, trial: Trial) -> bool:
         """Return whether a trial still belongs to this run, with a warning if not."""
         if (storage := worker_storage(self.study)) is None or storage.owns(id_of_trial(trial)):
             return True
         warnings.warn(
-            f"the value of trial {trial.number} comes too late: this process sent no heartbeat for so long that "
+            f"the outcome of trial {trial.number} comes too late: this process sent no heartbeat for so long that "
             "another process has resumed the trial, and will finish it",
             RuntimeWarning,
             stacklevel=5,
@@ -330,10 +354,10 @@ class TrialEvaluations:
         if (unsaved := self.unsaved.get(trial.number)) is not None:
             self._write_interrupted(unsaved)
         if (storage := worker_storage(self.study)) is None:
-            self._fail(trial, KeyboardInterrupt())
+            self._fail(trial, KeyboardInterrupt() if error is None else error)
             return
         count = trial.user_attrs.get(EVALUATIONS_KEY, 0)
-        if isinstance(error, KeyboardInterrupt) and count > 0:  # the user ended it, not the objective
+        if isinstance(error, KeyboardInterrupt | DataError) and count > 0:  # the objective did not end it
             trial.set_user_attr(EVALUATIONS_KEY, count - 1)
         storage.release(id_of_trial(trial))
 
@@ -347,8 +371,8 @@ class TrialEvaluations:
             reason = describe_storage_error(error)
             warnings.warn(f"the study's storage failed: {reason}. It lacks {unsaved}", RuntimeWarning, stacklevel=5)
 
-    def _keep_values(self, error: Exception) -> None:
-        """Try a last time to store the values that arrived before or while the storage failed.
+    def _keep_values(self, error: BaseException) -> None:
+        """Store the values that arrived before the run ends by an error, of the storage or another one.
 
         Raises
         ------
@@ -372,3 +396,10 @@ class TrialEvaluations:
                 f"the study's storage failed: {describe_storage_error(error)}. Everything is stored except {values}; "
                 "then run the same study again to resume it"
             ) from error
+
+
+def _failed(error: Exception) -> Future[Evaluation]:
+    """Return an evaluation that did not begin."""
+    future: Future[Evaluation] = Future()
+    future.set_exception(error)
+    return future

@@ -17,6 +17,7 @@ from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.study.run.constraints import Constraint, constraint_values
 from slayr_py.study.storage.costs import SECONDS, as_cost
 from slayr_py.study.storage.objectives import set_names
+from slayr_py.study.storage.optuna_private import may_stop
 
 Values = Sequence[float] | Mapping[str, float]
 """Values of several objectives, in their order or by name."""
@@ -121,7 +122,10 @@ def evaluate(
 
 def _call(objective: Objective, config: Mapping[str, Any], trial: Trial | None) -> Any:
     try:
-        return objective(dict(config)) if trial is None else objective(dict(config), trial)
+        if trial is None:
+            return objective(dict(config))
+        with may_stop(trial.study):
+            return objective(dict(config), trial)
     except (optuna.TrialPruned, ObjectiveError):
         raise
     except SystemExit as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
 import zlib
@@ -148,9 +149,10 @@ def warn_without_reports(study: Study) -> None:
     """Issue a warning if trials of a study with a pruner are complete and none has reported a value."""
     trials = study.get_trials(deepcopy=False)
     complete = [trial for trial in trials if trial.state == TrialState.COMPLETE and not is_history(trial)]
-    if complete and not any(trial.intermediate_values for trial in trials):
+    reported = (value for trial in trials for value in trial.intermediate_values.values())
+    if complete and not any(map(math.isfinite, reported)):
         warnings.warn(
-            f"pruner= had no effect: none of {len(complete)} complete trials has reported a value; call "
+            f"pruner= had no effect: none of {len(complete)} complete trials has reported a finite value; call "
             "trial.report(value, step) in the objective",
             UserWarning,
             stacklevel=3,

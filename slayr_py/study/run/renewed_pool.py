@@ -14,7 +14,10 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from slayr_py.errors import ObjectiveError
+from slayr_py.errors import DataError, ObjectiveError
+
+MOST_BARREN = 2
+"""Number of consecutive pools that end before any task has begun, after which no other one is started."""
 
 MOST_RUNS = 5
 """Number of times a task is run if it is not known which task has ended a process of its pool."""
@@ -47,7 +50,8 @@ class RenewedPool(Executor):
 
     A pool cannot be used any more after one of its processes has died, and all of its tasks fail. Here only the task of
     the dead process fails; the others run again. The processes that the pool itself ends then have the exit code of
-    SIGTERM. If all have, for example because another program has ended one that way, all tasks run again.
+    SIGTERM. If all have, for example because another program has ended one that way, all tasks run again. If no task
+    began in two pools one after the other, their processes cannot start: a `DataError` is the result of all tasks.
 
     Parameters
     ----------
@@ -64,6 +68,7 @@ class RenewedPool(Executor):
         self._interrupted: list[_Task] = []
         self._repair: threading.Thread | None = None
         self._inner: set[Future[Any]] = set()
+        self._barren = 0
 
     def _use(self, pool: ProcessPoolExecutor) -> None:
         self._pool = pool
@@ -129,9 +134,12 @@ class RenewedPool(Executor):
             self._use(new)
             self._repair = None
             interrupted, self._interrupted = self._interrupted, []
+            self._barren = 0 if any(task.announced.exists() for task in interrupted) else self._barren + 1
             for task in interrupted:
                 code = _exit_code(task, processes)
-                if code is None and task.runs < MOST_RUNS:
+                if self._barren >= MOST_BARREN:
+                    task.future.set_exception(_not_started())
+                elif code is None and task.runs < MOST_RUNS:
                     self._run(task)
                 else:
                     task.future.set_exception(worker_died(code))
@@ -145,6 +153,13 @@ class RenewedPool(Executor):
         for pool in self._renewed:
             pool.shutdown(wait, cancel_futures=True)
         self._folder.cleanup()
+
+
+def _not_started() -> DataError:
+    return DataError(
+        "the processes of the executor end before an evaluation begins: let its initializer raise no error, and call "
+        'minimize under if __name__ == "__main__"'
+    )
 
 
 def _exit_code(task: _Task, processes: Mapping[int, BaseProcess]) -> int | None:

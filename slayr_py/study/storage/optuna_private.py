@@ -190,6 +190,17 @@ def optimizing(study: Study) -> Iterator[None]:
         study._storage.remove_session()
 
 
+@contextmanager
+def may_stop(study: Study) -> Iterator[None]:
+    """Allow ``study.stop()`` in this thread, in which an objective of a study that is `optimizing` runs."""
+    before = study._thread_local.in_optimize_loop
+    study._thread_local.in_optimize_loop = True
+    try:
+        yield
+    finally:
+        study._thread_local.in_optimize_loop = before
+
+
 def is_stopped(study: Study) -> bool:
     """Return whether ``study.stop()`` was called since the loop started."""
     return study._stop_flag

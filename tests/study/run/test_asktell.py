@@ -6,7 +6,7 @@ import pytest
 
 from slayr_py.errors import DataError, SpaceError
 from slayr_py.space import Encoder
-from slayr_py.study import ask, config_of, create_study, minimize, space_of, space_to_distributions, tell
+from slayr_py.study import ask, ask_batch, config_of, create_study, minimize, space_of, space_to_distributions, tell
 from slayr_py.study.storage.distributions import to_params
 
 
@@ -99,3 +99,12 @@ def test_the_space_is_read_back_under_any_sampler(mixed):
     assert "kernel" in config_of(ask(study))
     with pytest.raises(SpaceError, match="no declared space"):
         space_of(optuna.create_study())
+
+
+def test_a_batch_replaces_trials_that_were_enqueued_wrongly(plane):
+    study = create_study(plane, n_initial=8, seed=1)
+    study.enqueue_trial({"x": 1e9})
+    with pytest.warns(RuntimeWarning, match="trial 0 fails: the enqueued value 1000000000.0 of the parameter 'x'"):
+        trials = ask_batch(study, 3)
+    assert [trial.number for trial in trials] == [1, 2, 3] and all(len(trial.params) == 2 for trial in trials)
+    assert [trial.state.name for trial in study.trials] == ["FAIL", "RUNNING", "RUNNING", "RUNNING"]

@@ -48,6 +48,12 @@ def test_wrong_reports_fail_the_trial(reported, error, words):
         constraint_values(reported, parse_constraints(["memory <= 8"]))
 
 
+def test_a_known_error_is_no_constraint():
+    with pytest.raises(ObjectiveError, match=r"call trial.set_user_attr\('y_sd', 0.1\)"):
+        constraint_values({"y_sd": 0.1}, None)
+    assert constraint_values({"y_sd": 0.1}, parse_constraints(["y_sd <= 0.2"]))["y_sd"] < 0
+
+
 def test_wrong_reports_keep_the_value_and_the_study_continues():
     reports = iter([{1: 0.2}, {"a": "much"}, {"a": float("nan")}, {"a": 1.0}])
     result = sl.minimize(lambda config: (7.5, next(reports)), SPACE, budget=4, n_initial=4, seed=1, progress=False)

@@ -110,6 +110,64 @@ def test_the_value_of_a_trial_that_was_finished_elsewhere_is_named(plane, tmp_pa
         minimize(objective, plane, budget=1, n_initial=1, seed=1, progress=False, storage=url, study_name="s")
 
 
+def raises(config):
+    raise OSError("disk on fire")
+
+
+def prunes(config, trial):
+    raise optuna.TrialPruned
+
+
+OUTCOMES = {
+    "error": (raises, "FAIL"),
+    "NaN": (lambda config: float("nan"), "FAIL"),
+    "pruned": (prunes, "PRUNED"),
+    "constraint": (lambda config: (1.5, {"memory": -1.0}), None),
+}
+
+
+@pytest.mark.parametrize(("ends", "state"), OUTCOMES.values(), ids=OUTCOMES)
+@pytest.mark.parametrize("elsewhere", [TrialState.COMPLETE, TrialState.FAIL])
+def test_a_trial_that_was_finished_elsewhere_keeps_its_state(plane, tmp_path, ends, state, elsewhere):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+
+    def objective(config, trial):
+        values = 7.0 if elsewhere == TrialState.COMPLETE else None
+        optuna.load_study(study_name="s", storage=url).tell(0, values, state=elsewhere)
+        return ends(config, trial) if ends is prunes else ends(config)
+
+    def run():
+        options = {"progress": False, "storage": url, "study_name": "s"}
+        return minimize(objective, plane, budget=1, n_initial=1, seed=1, **options)
+
+    if state == elsewhere.name:
+        result = run()
+    else:
+        with pytest.warns(RuntimeWarning, match=f"trial 0 was finished elsewhere as {elsewhere.name}"):
+            result = run()
+    assert result.trials["state"].tolist() == [elsewhere.name]
+
+
+@pytest.mark.parametrize("ends", [raises, prunes], ids=["error", "pruned"])
+def test_the_late_end_of_a_trial_taken_over_does_not_finish_it(tmp_path, plane, ends):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    calls = []
+
+    def objective(config, trial):
+        calls.append(trial.number)
+        if len(calls) > 1:
+            return 1.5
+        study = optuna.load_study(study_name="s", storage=url)
+        another = f"{this_process()._replace(started=1)} 1"  # which has died meanwhile
+        study._storage.set_trial_user_attr(study.trials[0]._trial_id, WORKER_KEY, another)
+        return ends(config, trial) if ends is prunes else ends(config)
+
+    with pytest.warns(RuntimeWarning, match="the outcome of trial 0 comes too late"):
+        options = {"storage": url, "study_name": "s", "progress": False}
+        result = minimize(objective, plane, 2, n_initial=2, seed=3, **options)
+    assert calls == [0, 0, 1] and result.trials["value"].tolist() == [1.5, 1.5]
+
+
 def test_a_timeout_starts_no_further_trial(plane):
     result = minimize(branin, plane, budget=1000, n_initial=1000, seed=1, progress=False, timeout=0.2)
     assert 0 < len(result.trials) < 1000
@@ -130,7 +188,7 @@ def test_the_late_value_of_a_trial_taken_over_does_not_finish_it(tmp_path, plane
                 study.tell(1, 7.0)
         return config["x"] ** 2 + config["y"]
 
-    with pytest.warns(RuntimeWarning, match="the value of trial 1 comes too late: this process sent no heartbeat"):
+    with pytest.warns(RuntimeWarning, match="the outcome of trial 1 comes too late: this process sent no heartbeat"):
         result = minimize(
             slow, plane, 6, n_initial=3, seed=3, storage=url, study_name="killed", progress=False, **quick
         )

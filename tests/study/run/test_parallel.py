@@ -197,6 +197,62 @@ def test_an_interrupt_keeps_what_was_evaluated(tmp_path):
     assert run(**interrupt).trials["state"].tolist() == ["COMPLETE"] * 8
 
 
+@pytest.mark.parametrize("how", ["Ctrl-C", "callback"])
+@pytest.mark.parametrize("stored", [True, False], ids=["database", "memory"])
+def test_values_that_arrive_while_a_run_ends_are_stored(tmp_path, how, stored):
+    storage = f"sqlite:///{tmp_path / 'study.db'}" if stored else optuna.storages.InMemoryStorage()
+    options = {"storage": storage, "study_name": "s", "n_parallel": 2}
+    begun = threading.Barrier(2, timeout=60)
+    ended = threading.Event()
+
+    def objective(config, trial):
+        if trial.number < 2:
+            begun.wait()
+        if trial.number == 1:
+            ended.wait(60)
+        return bowl(config)
+
+    def stops(study, trial):
+        ended.set()
+        raise KeyboardInterrupt if how == "Ctrl-C" else ZeroDivisionError
+
+    with pytest.raises(KeyboardInterrupt if how == "Ctrl-C" else ZeroDivisionError):
+        run(objective, callbacks=[stops], **options)
+    trials = optuna.load_study(study_name="s", storage=storage).trials
+    assert [trial.state.name for trial in trials] == ["COMPLETE"] * 2
+
+
+def test_a_pool_whose_processes_cannot_start_fails_no_trial(tmp_path):
+    options = {"storage": f"sqlite:///{tmp_path / 'study.db'}", "study_name": "s", "n_parallel": 2}
+    with ProcessPoolExecutor(2, initializer=broken, initargs=({},)) as pool:
+        with pytest.raises(sl.DataError, match="end before an evaluation begins: let its initializer"):
+            run(executor=pool, **options)
+    trials = optuna.load_study(study_name="s", storage=options["storage"]).trials
+    assert {trial.state.name for trial in trials} == {"RUNNING"}
+    result = run(**options)
+    assert result.trials["state"].tolist() == ["COMPLETE"] * 8
+
+
+def test_an_executor_that_was_shut_down_is_named(tmp_path):
+    options = {"storage": f"sqlite:///{tmp_path / 'study.db'}", "study_name": "s"}
+    pool = ThreadPoolExecutor(2)
+    pool.shutdown()
+    with pytest.raises(sl.ObjectiveError, match="the executor failed at trial 0: RuntimeError cannot schedule new"):
+        run(executor=pool, **options)
+    assert run(**options).trials["state"].tolist() == ["COMPLETE"] * 8
+
+
+@pytest.mark.parametrize("n_parallel", [1, 2])
+def test_an_objective_may_stop_the_study(n_parallel):
+    def objective(config, trial):
+        if trial.number == 3:
+            trial.study.stop()
+        return bowl(config)
+
+    states = run(objective, n_parallel=n_parallel).trials["state"].tolist()
+    assert 4 <= len(states) <= 3 + n_parallel and set(states) == {"COMPLETE"}
+
+
 def test_a_value_of_a_killed_process_is_not_evaluated_again(tmp_path):
     url = f"sqlite:///{tmp_path / 'study.db'}"
     run(budget=2, storage=url, study_name="s")

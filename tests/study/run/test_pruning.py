@@ -302,11 +302,15 @@ def test_a_running_trial_counts_through_its_curve():
     assert predicted[1] < predicted[0] - 0.01
 
 
-def test_a_pruner_without_reports_is_a_warning():
+@pytest.mark.parametrize("reports", [0, 5])
+def test_a_pruner_without_reports_is_a_warning(reports):
     def silent(config, trial):
+        for step in range(reports):
+            trial.report(float("nan"), step)
+            assert not trial.should_prune()
         return config["x"]
 
-    with pytest.warns(UserWarning, match="pruner= had no effect: none of 3 complete trials has reported a value"):
+    with pytest.warns(UserWarning, match="pruner= had no effect: none of 3 complete trials has reported a finite"):
         sl.minimize(silent, PLANE, 3, pruner=sl.Prune(), n_initial=3, seed=1, progress=False)
 
 
