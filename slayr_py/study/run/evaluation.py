@@ -104,13 +104,13 @@ class TrialEvaluations:
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:
-        """Start the clock and the processes or threads of the evaluations."""
-        if self.settings.timeout is not None:
-            self.end = time.monotonic() + self.settings.timeout
+        """Start the processes or threads of the evaluations, and then the clock."""
         given = self.settings
         self.executor = self._exit.enter_context(
             executor_for(given.objective, given.n_parallel, given.executor, given.max_seconds)
         )
+        if given.timeout is not None:
+            self.end = time.monotonic() + given.timeout
         return self
 
     def __exit__(

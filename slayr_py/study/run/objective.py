@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import time
+from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
@@ -133,7 +134,7 @@ def _call(objective: Objective, config: Mapping[str, Any], trial: Trial | None) 
         raise ObjectiveError(
             f"the objective called sys.exit({_show(error.code)}); it must return a number or raise an error"
         ) from error
-    except Exception as error:
+    except (Exception, CancelledError, GeneratorExit) as error:
         raise ObjectiveError(f"the objective raised {type(error).__name__}: {_text(error)}") from error
 
 

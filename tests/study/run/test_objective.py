@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
 import optuna
 import pytest
@@ -46,6 +48,15 @@ def test_an_error_of_the_objective_is_the_cause():
     with pytest.raises(ObjectiveError, match="raised KeyError: 'lr'") as caught:
         evaluate(objective, {})
     assert isinstance(caught.value.__cause__, KeyError)
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, GeneratorExit])
+def test_an_error_of_tasks_and_generators_fails_the_trial(error):
+    def objective(config):
+        raise error
+
+    with pytest.raises(ObjectiveError, match=f"raised {error.__name__}"):
+        evaluate(objective, {})
 
 
 def test_the_objective_gets_a_copy_and_may_prune():
