@@ -69,6 +69,7 @@ class RenewedPool(Executor):
         self._repair: threading.Thread | None = None
         self._inner: set[Future[Any]] = set()
         self._barren = 0
+        self._is_closed = False
 
     def _use(self, pool: ProcessPoolExecutor) -> None:
         self._pool = pool
@@ -92,7 +93,7 @@ class RenewedPool(Executor):
         task.runs += 1
         try:
             inner = self._pool.submit(_announce, task.announced, task.function, *task.arguments, **task.options)
-        except BrokenProcessPool:
+        except (BrokenProcessPool, OSError):  # the latter from the pipes of a pool that ends at this moment
             self._interrupt(task)
             return
         self._inner.add(inner)
@@ -105,13 +106,17 @@ class RenewedPool(Executor):
                 self._interrupt(task)
                 return
         if inner.cancelled():
-            task.future.set_exception(ObjectiveError("the evaluation was cancelled"))
+            task.future.set_exception(_cancelled())
         elif (error := inner.exception()) is not None:
             task.future.set_exception(error)
         else:
             task.future.set_result(inner.result())
 
     def _interrupt(self, task: _Task) -> None:
+        """Keep a task until the pool is replaced; call this with the lock."""
+        if self._is_closed:
+            task.future.set_exception(_cancelled())
+            return
         self._interrupted.append(task)
         if self._repair is None:
             self._repair = threading.Thread(target=self._renew)
@@ -137,7 +142,9 @@ class RenewedPool(Executor):
             self._barren = 0 if any(task.announced.exists() for task in interrupted) else self._barren + 1
             for task in interrupted:
                 code = _exit_code(task, processes)
-                if self._barren >= MOST_BARREN:
+                if self._is_closed:
+                    task.future.set_exception(_cancelled())
+                elif self._barren >= MOST_BARREN:
                     task.future.set_exception(_not_started())
                 elif code is None and task.runs < MOST_RUNS:
                     self._run(task)
@@ -146,13 +153,21 @@ class RenewedPool(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Cancel waiting tasks and shut the new pools down."""
-        for inner in tuple(self._inner):
+        with self._lock:
+            self._is_closed = True
+            waiting = tuple(self._inner)
+            repair = self._repair
+        for inner in waiting:
             inner.cancel()
-        if (repair := self._repair) is not None:
+        if repair is not None:
             repair.join()
         for pool in self._renewed:
             pool.shutdown(wait, cancel_futures=True)
         self._folder.cleanup()
+
+
+def _cancelled() -> ObjectiveError:
+    return ObjectiveError("the evaluation was cancelled")
 
 
 def _not_started() -> DataError:
