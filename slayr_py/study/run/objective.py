@@ -134,7 +134,7 @@ def _call(objective: Objective, config: Mapping[str, Any], trial: Trial | None) 
         raise ObjectiveError(
             f"the objective called sys.exit({_show(error.code)}); it must return a number or raise an error"
         ) from error
-    except (Exception, CancelledError, GeneratorExit) as error:
+    except (Exception, CancelledError) as error:
         raise ObjectiveError(f"the objective raised {type(error).__name__}: {_text(error)}") from error
 
 
