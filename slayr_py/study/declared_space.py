@@ -9,7 +9,7 @@ from typing import Any
 
 from optuna import Study, Trial
 from optuna.distributions import BaseDistribution
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 from typing_extensions import Unpack
 
 from slayr_py.acquisition import ignored_beliefs
@@ -21,13 +21,13 @@ from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.proposer import Fitted
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
-from slayr_py.study.storage.attributes import FAILURE_KEY, enqueued_values, store_suggestion, suggestion_record
+from slayr_py.study.storage.attributes import enqueued_values, store_suggestion, suggestion_record
 from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.distributions import check_request, space_to_distributions, to_configuration, to_params
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.optuna_private import stored_trial
 from slayr_py.study.storage.reading import reading_once
-from slayr_py.study.storage.suggesting import draw_independent, suggest_all
+from slayr_py.study.storage.suggesting import draw_independent, suggest_or_fail
 from slayr_py.study.storage.trials import Observations, left_out, observations_of_all
 
 
@@ -138,10 +138,8 @@ class DeclaredSpace(SpaceModel):
         while missing := q - len(trials):
             for trial in [study.ask() for _ in range(missing)]:
                 try:
-                    suggest_all(trial, self.space, self.encoder)
+                    suggest_or_fail(study, trial, self.space, self.encoder)
                 except EnqueuedError as error:
-                    trial.set_user_attr(FAILURE_KEY, str(error))
-                    study.tell(trial, state=TrialState.FAIL)
                     warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=4)
                 else:
                     trials.append(trial)

@@ -70,9 +70,6 @@ def find_mode(marginal: Marginal, starts: Sequence[FloatArray], tolerance: float
             return _FAILED, np.zeros_like(z)
         return -density.value, -density.gradient
 
-    def search(start: FloatArray, iterations: int) -> tuple[float, FloatArray]:
-        return _minimum(negative, start, iterations, tolerance)
-
     sample = marginal.thinned()
     if sample is not None:
         found = find_mode(sample, starts, tolerance)
@@ -86,8 +83,11 @@ def find_mode(marginal: Marginal, starts: Sequence[FloatArray], tolerance: float
         value, u = _minimum(negative_along, np.zeros_like(found.z), MOST_ITERATIONS, tolerance)
         z = found.z + root @ u
     else:
-        ends = [(0.0, starts[0])] if len(starts) == 1 else [search(start, SCREENING) for start in starts]
-        value, z = search(min(ends, key=lambda end: end[0])[1], MOST_ITERATIONS)
+        if len(starts) == 1:
+            ends = [(0.0, starts[0])]
+        else:
+            ends = [_minimum(negative, start, SCREENING, tolerance) for start in starts]
+        value, z = _minimum(negative, min(ends, key=lambda end: end[0])[1], MOST_ITERATIONS, tolerance)
     if value >= _FAILED:
         raise InferenceError(
             f"the covariance of {marginal.n} observations is not positive definite at any of {len(starts)} starts; "
@@ -101,6 +101,7 @@ def find_mode(marginal: Marginal, starts: Sequence[FloatArray], tolerance: float
 def _minimum(
     function: Callable[[FloatArray], tuple[float, FloatArray]], start: FloatArray, iterations: int, tolerance: float
 ) -> tuple[float, FloatArray]:
+    """Return the smallest value of a function with a gradient, and its place, by L-BFGS."""
     options = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": tolerance, "gtol": 1e-4, "maxcor": 20}
     result = minimize(function, start, jac=True, method="L-BFGS-B", options=options)
     return float(result.fun), np.asarray(result.x)

@@ -16,21 +16,21 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
-from slayr_py.errors import DataError, EnqueuedError, NotFiniteError, ObjectiveError
+from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
 from slayr_py.study.run.history import History, Outcomes, add_history, read_history
 from slayr_py.study.run.objective import Values, as_value, split_values
 from slayr_py.study.run.pruning import check_pruner
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
-from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY, FAILURE_KEY
+from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY
 from slayr_py.study.storage.costs import as_cost
 from slayr_py.study.storage.distributions import plain_value
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.objectives import DIRECTIONS, goals_of, parse_directions, set_names
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
 from slayr_py.study.storage.optuna_private import set_trial_attribute, start_trial
-from slayr_py.study.storage.suggesting import suggest_all
+from slayr_py.study.storage.suggesting import suggest_or_fail
 
 
 def create_study(
@@ -169,13 +169,8 @@ def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
     with translate_storage_errors():
         space = space_of(study)
         trial = study.ask() if context is None else _ask_in(study, context)
-        try:
-            declared = declared_space_of(study)
-            suggest_all(trial, space, None if declared is None else declared.encoder)
-        except EnqueuedError as error:
-            trial.set_user_attr(FAILURE_KEY, str(error))
-            study.tell(trial, state=TrialState.FAIL)
-            raise
+        declared = declared_space_of(study)
+        suggest_or_fail(study, trial, space, None if declared is None else declared.encoder)
     return trial
 
 

@@ -183,10 +183,11 @@ class TrialEvaluations:
             config = suggest_all(trial, self.space, self.encoder)
         except EnqueuedError as error:
             return _failed(error)
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                self._abandon(trial, error)
-            elif not is_storage_error(error):  # of the sampler; the storage leaves the trial to the next run
+        except KeyboardInterrupt as error:
+            self._abandon(trial, error)
+            raise
+        except BaseException as error:  # of the sampler, or of the storage, which leaves the trial to the next run
+            if not is_storage_error(error):
                 self._fail(trial, error)
             raise
         self.bar.phase(Phase("evaluating", trial.number))
@@ -264,9 +265,7 @@ class TrialEvaluations:
             return None
         finished = self.study.tell(trial.number, list(evaluation.values), skip_if_finished=True)
         if finished.values != list(evaluation.values):
-            other = f"trial {trial.number} was finished elsewhere as {finished.state.name}"
-            dropped = ", ".join(map(repr, evaluation.values))
-            warnings.warn(f"{other}: its value {dropped} is dropped", RuntimeWarning, stacklevel=4)
+            _warn_of_loss(finished, f"its value {', '.join(map(repr, evaluation.values))}")
         return finished
 
     def _named(self, evaluation: Evaluation) -> Evaluation:
@@ -306,11 +305,7 @@ class TrialEvaluations:
                 trial.set_user_attr(FAILURE_KEY, why)
         finished = self.study.tell(trial.number, state=state, skip_if_finished=True)
         if finished.state != state:
-            warnings.warn(
-                f"trial {trial.number} was finished elsewhere as {finished.state.name}; here it ended as {state.name}",
-                RuntimeWarning,
-                stacklevel=4,
-            )
+            _warn_of_loss(finished, f"its end here as {state.name}")
         return finished
 
     def _owns(self, trial: Trial) -> bool:
@@ -403,3 +398,9 @@ def _failed(error: Exception) -> Future[Evaluation]:
     future: Future[Evaluation] = Future()
     future.set_exception(error)
     return future
+
+
+def _warn_of_loss(finished: FrozenTrial, what: str) -> None:
+    """Warn that another process has finished a trial, so that its outcome here is not stored."""
+    elsewhere = f"trial {finished.number} was finished elsewhere as {finished.state.name}"
+    warnings.warn(f"{elsewhere}: {what} is dropped", RuntimeWarning, stacklevel=5)

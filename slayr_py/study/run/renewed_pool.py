@@ -17,7 +17,7 @@ from typing import Any
 from slayr_py.errors import DataError, ObjectiveError
 
 MOST_BARREN = 2
-"""Number of consecutive pools that end before any task has begun, after which no other one is started."""
+"""Number of pools in a row in which no task has begun; their tasks then fail."""
 
 MOST_RUNS = 5
 """Number of times a task is run if it is not known which task has ended a process of its pool."""

@@ -181,12 +181,10 @@ def start_trial(study: Study, template: FrozenTrial) -> Trial:
 def optimizing(study: Study) -> Iterator[None]:
     """Run trials outside Optuna's own loop: ``study.stop()`` is allowed, see `is_stopped`, and heartbeats expected."""
     study._stop_flag = False
-    before = study._thread_local.in_optimize_loop
-    study._thread_local.in_optimize_loop = True
     try:
-        yield
+        with may_stop(study):
+            yield
     finally:
-        study._thread_local.in_optimize_loop = before
         study._storage.remove_session()
 
 

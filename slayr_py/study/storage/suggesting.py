@@ -10,10 +10,11 @@ from ConfigSpace import ConfigurationSpace
 from optuna import Study, Trial
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import EnqueuedError, SpaceError
 from slayr_py.space import Encoder
+from slayr_py.study.storage.attributes import FAILURE_KEY
 from slayr_py.study.storage.distributions import check_enqueued, is_active, plain_value, space_to_distributions
 from slayr_py.study.storage.optuna_private import enqueued_values
 
@@ -39,6 +40,22 @@ def suggest_all(trial: Trial, space: ConfigurationSpace, encoder: Encoder | None
         if is_active(space, name, params):
             params[name] = plain_value(distribution, _suggest(trial, name, distribution))
     return params
+
+
+def suggest_or_fail(study: Study, trial: Trial, space: ConfigurationSpace, encoder: Encoder | None) -> None:
+    """Suggest every active parameter as `suggest_all`; a trial that was enqueued wrongly fails.
+
+    Raises
+    ------
+    EnqueuedError
+        As in `suggest_all`, after the trial has failed.
+    """
+    try:
+        suggest_all(trial, space, encoder)
+    except EnqueuedError as error:
+        trial.set_user_attr(FAILURE_KEY, str(error))
+        study.tell(trial, state=TrialState.FAIL)
+        raise
 
 
 def _suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:

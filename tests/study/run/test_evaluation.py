@@ -110,7 +110,7 @@ def test_the_value_of_a_trial_that_was_finished_elsewhere_is_named(plane, tmp_pa
         minimize(objective, plane, budget=1, n_initial=1, seed=1, progress=False, storage=url, study_name="s")
 
 
-def raises(config):
+def raises(config, trial):
     raise OSError("disk on fire")
 
 
@@ -120,9 +120,9 @@ def prunes(config, trial):
 
 OUTCOMES = {
     "error": (raises, "FAIL"),
-    "NaN": (lambda config: float("nan"), "FAIL"),
+    "NaN": (lambda config, trial: float("nan"), "FAIL"),
     "pruned": (prunes, "PRUNED"),
-    "constraint": (lambda config: (1.5, {"memory": -1.0}), None),
+    "constraint": (lambda config, trial: (1.5, {"memory": -1.0}), None),
 }
 
 
@@ -134,7 +134,7 @@ def test_a_trial_that_was_finished_elsewhere_keeps_its_state(plane, tmp_path, en
     def objective(config, trial):
         values = 7.0 if elsewhere == TrialState.COMPLETE else None
         optuna.load_study(study_name="s", storage=url).tell(0, values, state=elsewhere)
-        return ends(config, trial) if ends is prunes else ends(config)
+        return ends(config, trial)
 
     def run():
         options = {"progress": False, "storage": url, "study_name": "s"}
@@ -160,7 +160,7 @@ def test_the_late_end_of_a_trial_taken_over_does_not_finish_it(tmp_path, plane, 
         study = optuna.load_study(study_name="s", storage=url)
         another = f"{this_process()._replace(started=1)} 1"  # which has died meanwhile
         study._storage.set_trial_user_attr(study.trials[0]._trial_id, WORKER_KEY, another)
-        return ends(config, trial) if ends is prunes else ends(config)
+        return ends(config, trial)
 
     with pytest.warns(RuntimeWarning, match="the outcome of trial 0 comes too late"):
         options = {"storage": url, "study_name": "s", "progress": False}

@@ -202,12 +202,12 @@ def test_an_interrupt_keeps_what_was_evaluated(tmp_path):
 def test_values_that_arrive_while_a_run_ends_are_stored(tmp_path, how, stored):
     storage = f"sqlite:///{tmp_path / 'study.db'}" if stored else optuna.storages.InMemoryStorage()
     options = {"storage": storage, "study_name": "s", "n_parallel": 2}
-    begun = threading.Barrier(2, timeout=60)
+    both = threading.Barrier(2, timeout=60)
     ended = threading.Event()
 
     def objective(config, trial):
         if trial.number < 2:
-            begun.wait()
+            both.wait()  # until two evaluations run
         if trial.number == 1:
             ended.wait(60)
         return bowl(config)
