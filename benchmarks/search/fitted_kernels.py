@@ -21,6 +21,7 @@ from slayr_py.inference import (
 )
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
 from slayr_py.inference.modes.laplace import laplace_draws
+from slayr_py.inference.prediction.blocks import predict_all
 from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.inference.sampling.population import improve
 from slayr_py.inference.stacking.weights import stacking_weights
@@ -123,8 +124,13 @@ class FittedKernel:
         theta = marginal.coordinates.theta(found.draws)
         targets = Targets(self._y, np.zeros(len(self._y)), NOISE_FLOOR)
         new = self._encoder.encode(configs, other_columns=True)
-        mean, variance = KernelPredictor.factorise(self._kernel, self._train, targets, theta).moments(new)
-        sd = self._sd * np.sqrt(variance + np.square(theta["sigma_n"])[:, None] + NOISE_FLOOR**2)
+
+        def predictor_of(rows: np.ndarray) -> KernelPredictor:
+            some = {name: values[rows] for name, values in theta.items()}
+            return KernelPredictor.factorise(self._kernel, self._train, targets, some)
+
+        mean, latent_sd, _ = predict_all(predictor_of, count, len(self._train), new)
+        sd = self._sd * np.sqrt(np.square(latent_sd) + np.square(theta["sigma_n"])[:, None] + NOISE_FLOOR**2)
         return Predictive(np.full(count, 1 / count), self._mean + self._sd * mean, sd)
 
     def leave_one_out(self) -> np.ndarray:

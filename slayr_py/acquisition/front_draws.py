@@ -1,34 +1,43 @@
 r"""Fronts drawn from the posteriors of several objectives: the hypervolume still to be gained.
 
 The posteriors of the objectives are independent, so that the k-th functions drawn from each make one joint draw. Its
-front is that of its values at the evaluated configurations and at a pool. As for the regret of one objective
-(`slayr_py.acquisition.regret`), the pool starts with promising candidates; in each of a few rounds, functions are
-drawn, and the pool keeps the configurations on their fronts, gets neighbours of these, and loses others that are not
-promising. The last functions are drawn jointly at the evaluated configurations and at the fronts of the last round.
+front is that of its values at the evaluated configurations and at a pool.
+
+A front consists of many configurations, each of which gains little: a pool of scattered configurations, or of those
+that may gain most, lacks most of the volume. Therefore the pool starts as an approximation of the fronts of the
+posterior mean and of optimistic values, made in a few generations, each of which adds perturbations and keeps the
+configurations that few others dominate. As for the regret of one objective (`slayr_py.acquisition.regret`), functions
+are then drawn in each of a few rounds, and the pool keeps the configurations on their fronts and gets perturbations of
+these. The last functions are drawn jointly at the evaluated configurations and at the fronts of the last round.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.acquisition.boxes import hypervolume, non_dominated, non_dominated_boxes, volumes_gained
+from slayr_py.acquisition.boxes import hypervolume, non_dominated
 from slayr_py.acquisition.candidates import Candidates, candidates, perturb
-from slayr_py.acquisition.feasibility import infeasible
+from slayr_py.acquisition.feasibility import Feasibility, infeasible
 from slayr_py.acquisition.regret import draw_values
-from slayr_py.inference import Posterior
+from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, Fixed, FloatArray
 
 _FUNCTIONS = {2: 128, 3: 128, 4: 32}  # by the number of objectives: hypervolumes of four are expensive
 _DRAWS = 16
 _CANDIDATES = 1000
+_GENERATIONS = 6  # of configurations near the fronts of the mean and of optimistic values
+_CHILDREN = 300  # perturbations in a generation or round
 _POOL = 300  # promising configurations that are kept
 _ANCHORS = 150
 _ROUNDS = 3
 _EVALUATED = 100  # evaluated configurations that are drawn jointly
+_OPTIMISTIC = (0.0, 1.0, 2.0)  # posterior standard deviations below the mean
+_FEASIBLE = (0.5, 0.2, 0.05)  # least probability of feasibility of the configurations with these values
 _DEVIATIONS = 2.0  # posterior standard deviations between the mean and an optimistic value
 
 
@@ -91,17 +100,29 @@ class FrontTask:
         return self.signs * self.reference
 
     def candidates(self, rng: np.random.Generator) -> Candidates:
-        """Return promising configurations, the best first."""
-        first = self.posteriors[0]
-        pool = candidates(first, rng, _CANDIDATES, self.fixed, front=self.evaluated)
-        optimistic, _ = self._bounds(pool.encoded)
-        known = self._bounds(first.train[self.evaluated])[0]
-        return pool[_largest(volumes_gained(non_dominated_boxes(known, self.limit), optimistic), _POOL)]
+        """Return promising configurations: near the fronts of the mean and of optimistic values."""
+        front = self.evaluated[non_dominated(self._optimistic(self.posteriors[0].train[self.evaluated])[0])]
+        pool = candidates(self.posteriors[0], rng, _CANDIDATES, self.fixed, front=front)
+        values = self._optimistic(pool.encoded)
+        for _ in range(_GENERATIONS):
+            kept = _least_dominated(values, self.limit, _POOL, rng)
+            parents = pool[kept]
+            pool = parents.join(self.near(parents, rng.integers(len(parents), size=_CHILDREN), rng))
+            new = self._optimistic(pool.encoded[np.arange(len(parents), len(pool))])
+            values = np.concatenate([values[:, kept], new], axis=1)
+        return pool[_least_dominated(values, self.limit, _POOL, rng)]
+
+    def near(self, parents: Candidates, rows: NDArray[np.intp], rng: np.random.Generator) -> Candidates:
+        """Return configurations near these rows."""
+        encoder = self.posteriors[0].encoder
+        return Candidates.of(encoder, perturb(encoder, parents.genotypes[rows], rng), self.fixed)
 
     def relevant(self) -> Encoded:
         """Return the evaluated configurations that may be on the front of a draw."""
         train = self.posteriors[0].train[self.evaluated]
-        optimistic, pessimistic = self._bounds(train)
+        centre, spread = self._centres_and_spreads(train)
+        optimistic = centre - _DEVIATIONS * spread
+        pessimistic = centre + _DEVIATIONS * spread
         worse = np.all(pessimistic[:, None] < optimistic, axis=2).any(axis=0)
         order = np.argsort(worse, kind="stable")
         return train[order[: min(_EVALUATED, max(1, int((~worse).sum())))]]
@@ -122,12 +143,30 @@ class FrontTask:
             values[:, n:][infeasible(model, draw_values(model, both, pool, rng, n_draws, self.n_functions))] = np.inf
         return values[:, :n], values[:, n:]
 
-    def _bounds(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
-        """Return optimistic and pessimistic values (m, p), smaller is better."""
-        centres, spreads = zip(*(p.predict(encoded).centre_and_spread() for p in self.posteriors), strict=True)
-        centre = self.signs * np.column_stack(centres)
-        spread = _DEVIATIONS * np.column_stack(spreads)
-        return centre - spread, centre + spread
+    @cached_property
+    def _predictors(self) -> list[Predictor]:
+        return [posterior.predictor(2 * _DRAWS) for posterior in self.posteriors]
+
+    @cached_property
+    def _models(self) -> list[Feasibility]:
+        nothing = self.posteriors[0].train[:0]
+        return [Feasibility.of(model, nothing, 2 * _DRAWS) for model in self.feasibility]
+
+    def _centres_and_spreads(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return posterior centres and standard deviations (m, p) in the user's units; smaller centres are better."""
+        pairs = zip(self._predictors, self.posteriors, strict=True)
+        predictions = [predictor.predict(encoded, p.y_mean, p.y_sd).centre_and_spread() for predictor, p in pairs]
+        centres, spreads = zip(*predictions, strict=True)
+        return self.signs * np.column_stack(centres), np.column_stack(spreads)
+
+    def _optimistic(self, encoded: Encoded) -> FloatArray:
+        """Return centres less some standard deviations, (3, m, p); infinite if too improbably feasible."""
+        centre, spread = self._centres_and_spreads(encoded)
+        values = centre - np.array(_OPTIMISTIC)[:, None, None] * spread
+        if self.feasibility:
+            log_probability = sum(model.log_probability(encoded) for model in self._models)
+            values[log_probability < np.log(_FEASIBLE)[:, None]] = np.inf
+        return values
 
 
 def draw_fronts(task: FrontTask, rng: np.random.Generator) -> FrontDraws:
@@ -138,20 +177,18 @@ def draw_fronts(task: FrontTask, rng: np.random.Generator) -> FrontDraws:
     InferenceError
         If a joint covariance is not positive definite up to rounding errors.
     """
-    encoder = task.posteriors[0].encoder
     known = task.relevant()
     pool = task.candidates(rng)
     anchors = pool[np.arange(min(_ANCHORS, len(pool)))]
     for _ in range(_ROUNDS):
         at_known, values = task.draw(known, anchors.encoded, pool.encoded, rng, _DRAWS)
         counts = _counts_on_fronts(at_known, values, task.limit)
-        on_fronts = np.argsort(-counts, kind="stable")[: min(_ANCHORS, int((counts > 0).sum()))]
-        if not len(on_fronts):  # no function improves on the evaluated configurations
+        n = int((counts > 0).sum())
+        if not n:  # no function improves on the evaluated configurations
             break
-        nearby = perturb(encoder, np.repeat(pool.genotypes[on_fronts], 2, axis=0), rng)
-        anchors = pool[on_fronts]
-        others = np.flatnonzero(counts == 0)[: _POOL - len(on_fronts)]
-        pool = pool[np.concatenate([on_fronts, others])].join(Candidates.of(encoder, nearby, task.fixed))
+        pool = pool[np.argsort(-counts, kind="stable")[: max(n, _POOL)]]
+        anchors = pool[np.arange(min(n, _ANCHORS))]
+        pool = pool.join(task.near(pool, rng.integers(n, size=_CHILDREN), rng))
     at_known, values = task.draw(known, anchors.encoded, pool.encoded, rng, 2 * _DRAWS)
     fronts = []
     gained = np.zeros(len(values))
@@ -179,5 +216,21 @@ def _counts_on_fronts(known: FloatArray, values: FloatArray, limit: FloatArray) 
     return counts
 
 
-def _largest(values: FloatArray, n: int) -> NDArray[np.intp]:
-    return np.asarray(np.argsort(-values, kind="stable")[:n])
+def _least_dominated(values: FloatArray, limit: FloatArray, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return n of m configurations, in the first layers by any of k kinds of values (k, m, p); the first layer first.
+
+    A layer consists of the points that are non-dominated without those of earlier layers. Points that are not below the
+    limit come last. Within a layer the order is random.
+    """
+    layers = np.full(values.shape[1], np.inf)
+    for each in values:
+        left = np.flatnonzero(np.all(each < limit, axis=1))
+        taken = 0
+        layer = 0
+        while len(left) and taken < n:
+            front = non_dominated(each[left])
+            layers[left[front]] = np.minimum(layers[left[front]], layer)
+            taken += int(front.sum())
+            left = left[~front]
+            layer += 1
+    return np.lexsort((rng.random(len(layers)), layers))[:n]
