@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
+from functools import partial
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -102,10 +104,14 @@ class TrialEvaluations:
         self.stopped_by: ObjectiveError | None = None
         self.unsaved: dict[int, _Unsaved] = {}
         self._exit = ExitStack()
+        self._writer: Executor | None = None
+        self._writing = threading.Lock()
 
     def __enter__(self) -> Self:
         """Start the processes or threads of the evaluations, and then the clock."""
         given = self.settings
+        if given.n_parallel > 1:
+            self._writer = self._exit.enter_context(ThreadPoolExecutor(1, "slayr-values"))
         self.executor = self._exit.enter_context(
             executor_for(given.objective, given.n_parallel, given.executor, given.max_seconds)
         )
@@ -156,6 +162,8 @@ class TrialEvaluations:
             clock = Stopwatch()
             future = self._submit(trial, clock)
             future.add_done_callback(clock.stop)
+            if self._writer is not None:
+                future.add_done_callback(partial(self._write_on_arrival, trial))
             self.running[future] = _Running(trial, heartbeats.pop_all(), clock)
 
     def finish(self) -> Iterator[FrozenTrial]:
@@ -268,6 +276,29 @@ class TrialEvaluations:
             _warn_of_loss(finished, f"its value {', '.join(map(repr, evaluation.values))}")
         return finished
 
+    def _write_on_arrival(self, trial: Trial, future: Future[Evaluation]) -> None:
+        """Write a value in another thread, for the case that the process is killed before this one finishes the trial.
+
+        This thread may be fitting a model or in a callback. It writes the value again, if it is not there, and reports
+        errors of the storage.
+        """
+
+        def write() -> None:
+            evaluation = future.result()
+            if evaluation.names is not None:
+                known = self.study.metric_names or ()
+                if set(known) != set(evaluation.names):  # the first evaluation sets them, in the other thread
+                    return
+                evaluation = evaluation.in_order_of(known)
+            storage = worker_storage(self.study)
+            if storage is None or storage.owns(id_of_trial(trial)):
+                self._write(trial, evaluation)
+
+        has_value = not future.cancelled() and future.exception() is None and future.result().failure is None
+        if has_value and self._writer is not None:
+            with suppress(RuntimeError):  # the run has ended, and the user's executor still works
+                self._writer.submit(write)
+
     def _named(self, evaluation: Evaluation) -> Evaluation:
         """Return an evaluation with its values in the order of the study's names, which the first one sets."""
         assert evaluation.names is not None
@@ -279,11 +310,11 @@ class TrialEvaluations:
         if set(known) != set(evaluation.names):  # of another process that shares the study
             failure = ObjectiveError(f"the objectives are {known}, but the objective returned {evaluation.names}")
             return evaluation._replace(failure=failure)
-        return evaluation._replace(values=tuple(evaluation.values[evaluation.names.index(name)] for name in known))
+        return evaluation.in_order_of(known)
 
     def _write(self, trial: Trial, evaluation: Evaluation) -> None:
         """Write the value, the constraints and the cost of a trial, unless they are there."""
-        with suppress(UpdateFinishedTrialError):  # by a process that has taken the trial over
+        with self._writing, suppress(UpdateFinishedTrialError):  # by a process that has taken the trial over
             for name, excess in evaluation.constraints.items():
                 if name not in trial.constraints:
                     trial.set_constraint(name, excess)

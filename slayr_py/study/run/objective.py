@@ -66,6 +66,11 @@ class Evaluation(NamedTuple):
     cost_error: ObjectiveError | None = None
     """Why the cost cannot be used."""
 
+    def in_order_of(self, names: Sequence[str]) -> Evaluation:
+        """Return the same values in the order of these names, which are those of the values."""
+        assert self.names is not None
+        return self._replace(values=tuple(self.values[self.names.index(name)] for name in names))
+
 
 def evaluate(
     objective: Objective,

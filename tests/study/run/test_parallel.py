@@ -9,6 +9,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack
 
 import optuna
 import pytest
@@ -31,6 +32,10 @@ def broken(config):
 
 def limited(config):
     return bowl(config), {"x": 0.5 - config["x"]}
+
+
+def two_objectives(config):
+    return {"difference": bowl(config) - config["x"], "sum": bowl(config)}
 
 
 def deadly(config):
@@ -220,6 +225,34 @@ def test_values_that_arrive_while_a_run_ends_are_stored(tmp_path, how, stored):
         run(objective, callbacks=[stops], **options)
     trials = optuna.load_study(study_name="s", storage=storage).trials
     assert [trial.state.name for trial in trials] == ["COMPLETE"] * 2
+
+
+@pytest.mark.parametrize("pool", [None, ProcessPoolExecutor], ids=["threads", "processes"])
+@pytest.mark.parametrize("objective", [limited, two_objectives], ids=["constraint", "objectives"])
+def test_values_that_arrive_during_a_callback_are_written_at_once(tmp_path, pool, objective):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    options = {"storage": url, "study_name": "s", "n_parallel": 2}
+    if objective is two_objectives:
+        options["directions"] = {"sum": "minimize", "difference": "minimize"}
+    found = []
+
+    def waits(study, trial):
+        other = optuna.load_study(study_name="s", storage=url)
+        for _ in range(600):
+            running = other.get_trials(states=[optuna.trial.TrialState.RUNNING])
+            if found or any(VALUE_KEY in trial.user_attrs for trial in running):
+                break
+            time.sleep(0.1)
+        found.extend(running)
+
+    with ExitStack() as stack:
+        executor = stack.enter_context(pool(2)) if pool else None
+        result = run(objective, 2, executor=executor, callbacks=[waits], **options)
+    assert result.trials["state"].tolist() == ["COMPLETE"] * 2
+    known = found[0]
+    last = result.study.trials[known.number]
+    value = last.values if objective is two_objectives else last.value
+    assert known.user_attrs[VALUE_KEY] == value and known.constraints == last.constraints
 
 
 def test_a_pool_whose_processes_cannot_start_fails_no_trial(tmp_path):
