@@ -11,6 +11,7 @@ Research* 79).
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -21,6 +22,8 @@ from slayr_py.space import FloatArray
 
 MOST_OBJECTIVES = 4
 """Number of objectives above which the number of boxes would be too large."""
+
+_BLOCK = 256  # points whose dominance is found together
 
 _Box = tuple[tuple[float, ...], tuple[float, ...]]  # lower and upper corner
 
@@ -49,14 +52,23 @@ def non_dominated(values: FloatArray) -> NDArray[np.bool_]:
         last = np.maximum.accumulate(np.where(better, np.arange(len(left)), 0))
         kept[left] = np.all(ordered == ordered[last], axis=1)
         return kept
-    while len(left):
-        point = values[left[0]]
-        kept[left[0]] = True
-        others = values[left]
-        dominated = np.all(point <= others, axis=1) & np.any(point < others, axis=1)
-        dominated[0] = True
-        left = left[~dominated]
+    front = np.empty(0, dtype=np.intp)
+    for i in range(0, len(left), _BLOCK):
+        block = left[i : i + _BLOCK]
+        block = block[~_dominates(values[front], values[block]).any(axis=0)]
+        front = np.concatenate([front, block[~_dominates(values[block], values[block]).any(axis=0)]])
+    kept[front] = True
     return kept
+
+
+def _dominates(a: FloatArray, b: FloatArray) -> NDArray[np.bool_]:
+    """Return which of k points (k, p) dominate which of m points (m, p), (k, m)."""
+    nowhere_worse = np.ones((len(a), len(b)), dtype=np.bool_)
+    somewhere_better = np.zeros((len(a), len(b)), dtype=np.bool_)
+    for first, second in zip(a.T, b.T, strict=True):
+        nowhere_worse &= first[:, None] <= second
+        somewhere_better |= first[:, None] < second
+    return nowhere_worse & somewhere_better
 
 
 def non_dominated_boxes(front: FloatArray, reference: FloatArray) -> Boxes:
@@ -85,11 +97,43 @@ def _volume(points: FloatArray, reference: FloatArray) -> float:
         first, second = points[np.argsort(points[:, 0])].T
         heights = reference[1] - np.minimum.accumulate(second)
         return float(np.diff(first, append=reference[0]) @ heights)
+    if len(reference) == 3:
+        return _volume_of_three(points[np.argsort(points[:, 2], kind="stable")], reference)
     starts = np.unique(points[:, -1])
     ends = [*starts[1:], reference[-1]]
     slices = (points[points[:, -1] <= start, :-1] for start in starts)
     pairs = zip(slices, starts, ends, strict=True)
     return sum(float(end - start) * _volume(below, reference[:-1]) for below, start, end in pairs)
+
+
+def _volume_of_three(points: FloatArray, reference: FloatArray) -> float:
+    """Return the volume that points, in the order of the last objective, dominate below the reference point.
+
+    A sweep along the last objective: each point adds a part to the area that those before it dominate, whose border is
+    a staircase (Beume, Fonseca, Lopez-Ibanez, Paquete & Vahrenhold 2009, IEEE Trans. Evol. Comput. 13:5).
+    """
+    first, second, last = reference.tolist()
+    xs: list[float] = []  # ascending corners of the staircase
+    ys: list[float] = []  # descending
+    area = volume = 0.0
+    start = last
+    for x, y, z in points.tolist():
+        volume += area * (z - start)
+        start = z
+        i = bisect_right(xs, x)
+        height = ys[i - 1] if i else second
+        if height <= y:
+            continue
+        left = x
+        end = i
+        while end < len(xs) and ys[end] >= y:
+            area += (xs[end] - left) * (height - y)
+            left, height = xs[end], ys[end]
+            end += 1
+        area += ((xs[end] if end < len(xs) else first) - left) * (height - y)
+        xs[i:end] = [x]
+        ys[i:end] = [y]
+    return float(volume + area * (last - start))
 
 
 def volumes_gained(boxes: Boxes, values: FloatArray) -> FloatArray:
