@@ -72,6 +72,16 @@ def test_boxes_cover_what_is_not_dominated_once(objectives, n):
     np.testing.assert_array_equal(non_dominated(front), moocore.is_nondominated(front, keep_weakly=True))
 
 
+@pytest.mark.parametrize("objectives", [2, 3, 4])
+def test_fronts_of_many_points_have_the_hypervolume_of_another_library(objectives):
+    rng = np.random.default_rng(objectives)
+    points = rng.standard_normal((700, objectives))
+    points = np.vstack([1 + points / np.linalg.norm(points, axis=1, keepdims=True), np.round(points[:100], 1)])
+    reference = np.full(objectives, 1.2)
+    np.testing.assert_array_equal(non_dominated(points), moocore.is_nondominated(points, keep_weakly=True))
+    np.testing.assert_allclose(hypervolume(points, reference), moocore.hypervolume(points, ref=reference), rtol=1e-12)
+
+
 def test_the_number_of_boxes_stays_small():
     """n + 1 for two objectives; without joined slices it would be 435 for three."""
     angle = np.linspace(0.05, 1.5, 30)
