@@ -144,10 +144,15 @@ class FitOptions:
         TypeError
             For an unknown name.
         DataError
-            For an illegal value, or if both are given.
+            For an illegal value, an effective number of draws for a mode, or if both are given.
         """
         if options is None:
-            return cls().updated(**single)
+            chosen = cls().updated(**single)
+            if chosen.method == "map" and chosen.ess is not None:
+                raise DataError(
+                    f"ess is {chosen.ess}, but method='map' returns one point; leave ess out, or use method='nuts'"
+                )
+            return chosen
         if single:
             raise DataError(f"options= replaces the single fit options; remove {', '.join(single)}, or options=")
         return options
