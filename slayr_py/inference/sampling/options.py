@@ -59,7 +59,7 @@ class FitOptions:
         A trajectory has at most 2**max_treedepth leapfrog steps.
     ess : int or None
         Continue sampling, up to 16 times ``draws``, until the smallest bulk effective sample size of a hyperparameter
-        reaches this number and R-hat is within its limit.
+        reaches this number and R-hat is within its limit. An error for "map", which has one point.
     retries : int
         Number of retries of a NUTS fit whose diagnostics fail. Each has another seed and settings that address the
         failure: twice the warm-up, a target acceptance halfway to 1, or one more tree level.
