@@ -18,6 +18,7 @@ from slayr_py.kernels.expressions.composite import MOST_LEAVES, Composable, Comp
 from slayr_py.kernels.expressions.pairs import Pairs
 from slayr_py.kernels.expressions.periodogram import highest_peaks
 from slayr_py.kernels.expressions.plan import Plan
+from slayr_py.kernels.half_angles import sine_products
 from slayr_py.kernels.hierarchical import Hierarchical
 from slayr_py.kernels.hyperparameters import (
     LATENT_SIGNAL,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from slayr_py.inference.sampling.numpy_density import Slopes
 from slayr_py.inference.sampling.packed import PackedPairs
-from slayr_py.kernels import BASES, Base, by_rq_alpha, correlation, matern_with_slope, slope
+from slayr_py.kernels import BASES, Base, by_rq_alpha, correlation, matern_with_slope, sine_products, slope
 from slayr_py.space import FloatArray
 
 
@@ -33,8 +33,8 @@ class _Real(NamedTuple):
     pairs: NDArray[np.intp]
     """Their positions (k,)."""
 
-    angles: FloatArray
-    """Their differences in value times pi, (k,)."""
+    half_angles: FloatArray
+    """Their differences in value times pi / 2, (k,)."""
 
 
 class _Base(NamedTuple):
@@ -82,7 +82,7 @@ class HierarchicalPairs:
         for i in np.flatnonzero(levels == 0):
             real = np.flatnonzero(both[:, i])
             if len(real):
-                self._real.append(_Real(int(i), real, np.pi * difference[real, i]))
+                self._real.append(_Real(int(i), real, 0.5 * np.pi * difference[real, i]))
 
     def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Slopes]:
         """Return the correlations (s, pairs) and their `Slopes`."""
@@ -94,10 +94,11 @@ class HierarchicalPairs:
         total = once.value @ self._once
         total += different.value @ self._different
         real = []
-        for i, pairs, angles in self._real:
-            base = self._at(weights[:, i, None] * (2 - 2 * np.cos(rho[:, i, None] * angles)), theta)
+        for i, pairs, half_angles in self._real:
+            square, product = sine_products(rho[:, i, None] * half_angles)
+            base = self._at(4 * weights[:, i, None] * square, theta)
             total[:, pairs] += base.value
-            real.append(base)
+            real.append((base, square, product))
         k = self.bound + total if self.add else np.exp(total)
 
         def slopes(by_k: FloatArray) -> dict[str, FloatArray]:
@@ -110,11 +111,10 @@ class HierarchicalPairs:
             for values, base in ((by_once, once), (by_different, different)):
                 if base.by_exponent is not None:
                     by_exponent += np.sum(values * base.by_exponent, axis=1, keepdims=True)
-            for (i, pairs, angles), base in zip(self._real, real, strict=True):
+            for (i, pairs, half_angles), (base, square, product) in zip(self._real, real, strict=True):
                 by_h = by_total[:, pairs] * base.by_h
-                turned = rho[:, i, None] * angles
-                by_w[:, i] += np.einsum("sk,sk->s", by_h, 2 - 2 * np.cos(turned))
-                by_rho[:, i] += np.einsum("sk,sk->s", by_h, 2 * angles * np.sin(turned))
+                by_w[:, i] += 4 * np.einsum("sk,sk->s", by_h, square)
+                by_rho[:, i] += 8 * np.einsum("sk,sk->s", by_h, product * half_angles)
                 if base.by_exponent is not None:
                     by_exponent += np.sum(by_total[:, pairs] * base.by_exponent, axis=1, keepdims=True)
             by_log = {

@@ -22,6 +22,7 @@ from typing_extensions import override
 from slayr_py.kernels.base_kernels import Base, by_rq_alpha, correlation, slope
 from slayr_py.kernels.expressions.leaf import Evaluation, LeafKernel, Slope
 from slayr_py.kernels.expressions.pairs import Pairs
+from slayr_py.kernels.half_angles import sine_products
 from slayr_py.kernels.hyperparameters import Draws
 from slayr_py.kernels.prior import Prior
 from slayr_py.kernels.priors import LogNormal, Normal, lengthscale_prior
@@ -123,21 +124,27 @@ class PeriodicLeaf(LeafKernel):
         lengthscale = self._entries(draws, "lengthscale")
         period = self._entries(draws, "period")
         weight = 1 / np.square(lengthscale)
-        differences = pairs.differences(self.columns)[:, None]
-        phases = np.asarray(np.pi / _against(period, differences[0]) * differences)
-        squares = np.square(np.sin(phases))
-        value = np.exp(-2 * sum(_against(w, square) * square for w, square in zip(weight.T, squares, strict=True)))
+        differences = pairs.differences(self.columns)
+        frequency = _against(np.pi / period, differences)
+        # Column by column, so that what is computed of a column stays in the cache.
+        sines = [sine_products(frequency * difference) for difference in differences]
+        value = np.exp(-2 * sum(_against(w, square) * square for w, (square, _) in zip(weight.T, sines, strict=True)))
 
         def by_inputs() -> Iterator[tuple[int, FloatArray]]:
             by_phase = weight / period
             for position, c in self._real_inputs(pairs):
-                yield position, -2 * np.pi * _against(by_phase[:, c], value) * value * np.sin(2 * phases[c])
+                yield position, -4 * np.pi * _against(by_phase[:, c], value) * value * sines[c][1]
 
         def by_hyperparameters(adjoint: FloatArray) -> Iterator[Slope]:
             weighted = adjoint * value
-            yield self._slope("lengthscale", 4 * _total_by_draw(weighted, squares) / lengthscale**3)
-            by_phase = _total_by_draw(weighted, phases * np.sin(2 * phases))
-            yield self._slope("period", 2 * np.sum(weight * by_phase, axis=1, keepdims=True) / period)
+            by_weight = np.stack([_sum(weighted * square) for square, _ in sines], axis=1)
+            yield self._slope("lengthscale", 4 * by_weight / lengthscale**3)
+            pairs_of = zip(sines, differences, strict=True)
+            by_phase = np.stack(
+                [_sum(weighted * product * difference) for (_, product), difference in pairs_of], axis=1
+            )
+            by_period = np.sum(weight * by_phase, axis=1, keepdims=True)
+            yield self._slope("period", 4 * np.pi * by_period / np.square(period))
 
         return Evaluation(value, by_inputs, by_hyperparameters)
 
@@ -254,6 +261,11 @@ STATIONARY = frozenset(name for name, leaf in LEAVES.items() if leaf.stationary)
 def _against(values: FloatArray, array: FloatArray) -> FloatArray:
     """Return values (s,) with further axes of length 1, to broadcast against (s, ...)."""
     return values.reshape(-1, *[1] * (array.ndim - 1))
+
+
+def _sum(values: FloatArray) -> FloatArray:
+    """Return the sums over pairs of values (s, ...), (s,)."""
+    return np.asarray(values.reshape(len(values), -1).sum(axis=1))
 
 
 def _total(adjoint: FloatArray, features: FloatArray) -> FloatArray:
