@@ -277,10 +277,10 @@ class TrialEvaluations:
         return finished
 
     def _write_on_arrival(self, trial: Trial, future: Future[Evaluation]) -> None:
-        """Write a value in another thread, for the case that the process is killed before this one finishes the trial.
+        """Write a value when it arrives, in a thread: a process that is killed before it finishes the trial keeps it.
 
-        This thread may be fitting a model or in a callback. It writes the value again, if it is not there, and reports
-        errors of the storage.
+        The main thread may be fitting a model or in a callback. Later it writes what is not there, and reports errors
+        of the storage.
         """
 
         def write() -> None:
