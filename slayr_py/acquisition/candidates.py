@@ -55,6 +55,12 @@ class Candidates:
         both = Candidates(genotypes, self.encoded.concatenate(other.encoded))
         return both[distinct(both.encoded)]
 
+    def near(self, rows: NDArray[np.intp], rng: np.random.Generator, fixed: Fixed | None = None) -> Candidates:
+        """Return the valid perturbations of these rows."""
+        encoder = self.encoded.encoder
+        assert isinstance(encoder, Encoder)
+        return Candidates.of(encoder, perturb(encoder, self.genotypes[rows], rng), fixed)
+
 
 def best_first(posterior: Posterior, doubtful: NDArray[np.bool_] | None) -> NDArray[np.intp]:
     """Return the observations (n,) from the best one on; ``doubtful`` ones (n,) come last."""

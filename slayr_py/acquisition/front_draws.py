@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.acquisition.boxes import hypervolume, non_dominated
-from slayr_py.acquisition.candidates import Candidates, candidates, perturb
+from slayr_py.acquisition.candidates import Candidates, candidates
 from slayr_py.acquisition.feasibility import Feasibility, infeasible
 from slayr_py.acquisition.regret import draw_values
 from slayr_py.inference import Posterior, Predictor
@@ -38,7 +38,6 @@ _ROUNDS = 3
 _EVALUATED = 100  # evaluated configurations that are drawn jointly
 _OPTIMISTIC = (0.0, 1.0, 2.0)  # posterior standard deviations below the mean
 _FEASIBLE = (0.5, 0.2, 0.05)  # least probability of feasibility of the configurations with these values
-_DEVIATIONS = 2.0  # posterior standard deviations between the mean and an optimistic value
 
 
 @dataclass(frozen=True)
@@ -107,22 +106,17 @@ class FrontTask:
         for _ in range(_GENERATIONS):
             kept = _least_dominated(values, self.limit, _POOL, rng)
             parents = pool[kept]
-            pool = parents.join(self.near(parents, rng.integers(len(parents), size=_CHILDREN), rng))
+            pool = parents.join(parents.near(rng.integers(len(parents), size=_CHILDREN), rng, self.fixed))
             new = self._optimistic(pool.encoded[np.arange(len(parents), len(pool))])
             values = np.concatenate([values[:, kept], new], axis=1)
         return pool[_least_dominated(values, self.limit, _POOL, rng)]
-
-    def near(self, parents: Candidates, rows: NDArray[np.intp], rng: np.random.Generator) -> Candidates:
-        """Return configurations near these rows."""
-        encoder = self.posteriors[0].encoder
-        return Candidates.of(encoder, perturb(encoder, parents.genotypes[rows], rng), self.fixed)
 
     def relevant(self) -> Encoded:
         """Return the evaluated configurations that may be on the front of a draw."""
         train = self.posteriors[0].train[self.evaluated]
         centre, spread = self._centres_and_spreads(train)
-        optimistic = centre - _DEVIATIONS * spread
-        pessimistic = centre + _DEVIATIONS * spread
+        optimistic = centre - _OPTIMISTIC[-1] * spread
+        pessimistic = centre + _OPTIMISTIC[-1] * spread
         worse = np.all(pessimistic[:, None] < optimistic, axis=2).any(axis=0)
         order = np.argsort(worse, kind="stable")
         return train[order[: min(_EVALUATED, max(1, int((~worse).sum())))]]
@@ -188,7 +182,7 @@ def draw_fronts(task: FrontTask, rng: np.random.Generator) -> FrontDraws:
             break
         pool = pool[np.argsort(-counts, kind="stable")[: max(n, _POOL)]]
         anchors = pool[np.arange(min(n, _ANCHORS))]
-        pool = pool.join(task.near(pool, rng.integers(n, size=_CHILDREN), rng))
+        pool = pool.join(pool.near(rng.integers(n, size=_CHILDREN), rng, task.fixed))
     at_known, values = task.draw(known, anchors.encoded, pool.encoded, rng, 2 * _DRAWS)
     fronts = []
     gained = np.zeros(len(values))

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.acquisition.candidates import Candidates, candidates, perturb
+from slayr_py.acquisition.candidates import Candidates, candidates
 from slayr_py.acquisition.feasibility import infeasible
 from slayr_py.acquisition.regret import anchors_of_minima
 from slayr_py.inference import Posterior, draw_functions
-from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
+from slayr_py.space import Encoded, Fixed, FloatArray
 
 _DRAWS = 64  # of the hyperparameters
 _EACH = 4  # functions for each of them
@@ -75,8 +75,6 @@ def sample_optima(
     InferenceError
         If a joint covariance is not positive definite up to rounding errors.
     """
-    encoder = posterior.encoder
-    assert isinstance(encoder, Encoder)
     anchors = anchors_of_minima(posterior, evaluated[:1], rng, feasibility, fixed)[0]
     both = evaluated.concatenate(anchors.encoded)
     draw = _functions(posterior, both, rng, feasibility)
@@ -85,8 +83,7 @@ def sample_optima(
     found = pool[np.argmin(values, axis=1)]
     lowest = values.min(axis=1)
     for _ in range(_REFINEMENTS):
-        nearby = perturb(encoder, np.repeat(found.genotypes, _PERTURBATIONS, axis=0), rng)
-        near = Candidates.of(encoder, nearby, fixed)
+        near = found.near(np.repeat(np.arange(len(found)), _PERTURBATIONS), rng, fixed)
         at_near = draw(near.encoded)
         best = np.argmin(at_near, axis=1)
         lower = at_near[np.arange(len(best)), best]

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.acquisition.candidates import Candidates, candidates, perturb
+from slayr_py.acquisition.candidates import Candidates, candidates
 from slayr_py.acquisition.feasibility import Feasibility, infeasible
 from slayr_py.inference import Posterior, draw_functions
-from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
+from slayr_py.space import Encoded, Fixed, FloatArray
 
 _FUNCTIONS = 256
 _DRAWS = 16
@@ -83,17 +83,15 @@ def anchors_of_minima(
     scale: float = 1.0,
 ) -> tuple[Candidates, Candidates]:
     """Return minima of drawn functions, and a pool of promising configurations; arguments as of `sample_regret`."""
-    encoder = posterior.encoder
-    assert isinstance(encoder, Encoder)
     pool = _promising(posterior, candidates(posterior, rng, _CANDIDATES, fixed), feasibility, scale)
     anchors = pool[np.arange(min(_ANCHORS // 2, len(pool)))]
     for _ in range(_ROUNDS):
         values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _DRAWS, scale)[1]
         lowest = np.unique(np.argmin(values, axis=1))
-        nearby = perturb(encoder, np.repeat(pool.genotypes[lowest], _PERTURBATIONS, axis=0), rng)
+        nearby = pool.near(np.repeat(lowest, _PERTURBATIONS), rng, fixed)
         anchors = pool[lowest[:_ANCHORS]]
         pool = pool[_keep(values, lowest)]
-        pool = pool.join(Candidates.of(encoder, nearby, fixed))
+        pool = pool.join(nearby)
     return anchors, pool
 
 

@@ -137,12 +137,10 @@ class PeriodicLeaf(LeafKernel):
 
         def by_hyperparameters(adjoint: FloatArray) -> Iterator[Slope]:
             weighted = adjoint * value
-            by_weight = np.stack([_sum(weighted * square) for square, _ in sines], axis=1)
+            by_weight = np.hstack([_total_by_draw(weighted, square[None]) for square, _ in sines])
             yield self._slope("lengthscale", 4 * by_weight / lengthscale**3)
-            pairs_of = zip(sines, differences, strict=True)
-            by_phase = np.stack(
-                [_sum(weighted * product * difference) for (_, product), difference in pairs_of], axis=1
-            )
+            by_pair = [product * difference for (_, product), difference in zip(sines, differences, strict=True)]
+            by_phase = np.hstack([_total_by_draw(weighted, terms[None]) for terms in by_pair])
             by_period = np.sum(weight * by_phase, axis=1, keepdims=True)
             yield self._slope("period", 4 * np.pi * by_period / np.square(period))
 
@@ -261,11 +259,6 @@ STATIONARY = frozenset(name for name, leaf in LEAVES.items() if leaf.stationary)
 def _against(values: FloatArray, array: FloatArray) -> FloatArray:
     """Return values (s,) with further axes of length 1, to broadcast against (s, ...)."""
     return values.reshape(-1, *[1] * (array.ndim - 1))
-
-
-def _sum(values: FloatArray) -> FloatArray:
-    """Return the sums over pairs of values (s, ...), (s,)."""
-    return np.asarray(values.reshape(len(values), -1).sum(axis=1))
 
 
 def _total(adjoint: FloatArray, features: FloatArray) -> FloatArray:
