@@ -62,13 +62,16 @@ class Landscape:
 
     def subset(self, n_draws: int) -> Landscape:
         """Return the landscape under at most ``n_draws`` of its draws."""
-        models = tuple(model.subset(n_draws) for model in self.feasibility)
-        cost = None if self.cost is None else self.cost.subset(n_draws)
-        return replace(self, merit=self.merit.subset(n_draws), feasibility=models, cost=cost)
+        return self._with_draws(self.merit.subset(n_draws), n_draws)
 
     def screening(self, n_draws: int) -> Landscape:
         """Return the landscape under at most ``n_draws`` of its draws, to compare many configurations."""
-        return replace(self.subset(n_draws), merit=self.merit.screening(n_draws))
+        return self._with_draws(self.merit.screening(n_draws), n_draws)
+
+    def _with_draws(self, merit: Merit, n_draws: int) -> Landscape:
+        models = tuple(model.subset(n_draws) for model in self.feasibility)
+        cost = None if self.cost is None else self.cost.subset(n_draws)
+        return replace(self, merit=merit, feasibility=models, cost=cost)
 
     def cautious(self, merit: Merit | None = None) -> Landscape:
         """Return the landscape in which improbable feasibility weighs more; if a merit is given, of it alone.

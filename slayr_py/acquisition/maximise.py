@@ -1,11 +1,7 @@
 """Find the configuration that maximises a criterion on a mixed, possibly conditional space.
 
-1. Evaluate the landscape at candidates, from the whole space and from near the best observed configurations, under few
-   draws. Evaluate it at the best of them again under more draws.
-2. Maximise it from some of the best candidates, under few draws.
-3. Compare the maxima under all draws, maximise again from the best few under more draws, and return the best under all.
-
-:class:`Effort` has the numbers. Step 3 uses fewer draws if their Cholesky factors would need more than half a gigabyte.
+`Maximisation` has the steps. There are fewer draws than `Effort.draws` if their Cholesky factors would need more than
+half a gigabyte.
 """
 
 from __future__ import annotations
@@ -24,21 +20,19 @@ from slayr_py.acquisition.cost import Cost
 from slayr_py.acquisition.criteria import Acquisition, NoCriterion, State, from_name
 from slayr_py.acquisition.effort import DEFAULT, Effort
 from slayr_py.acquisition.feasibility import Feasibility
-from slayr_py.acquisition.identity import NEIGHBOURHOOD, Taken, branches, distinct
+from slayr_py.acquisition.identity import NEIGHBOURHOOD, Taken
 from slayr_py.acquisition.interior import Interior
 from slayr_py.acquisition.landscape import Landscape
+from slayr_py.acquisition.maximisation import Maximisation
 from slayr_py.acquisition.merit import Merit, OneObjective
 from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.acquisition.plateaus import REPEATED, plateaus
-from slayr_py.acquisition.refinement import refine
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, Predictor
-from slayr_py.space import Encoded, Fixed, FloatArray
+from slayr_py.space import Encoded, Fixed
 from slayr_py.threads import one_thread
 
 _FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
-_PER_BRANCH = 3  # starts with the same levels and active parameters, while there are others
-_APART = 3  # decimals to which two finalists must differ
 
 
 class Suggestion(NamedTuple):
@@ -312,47 +306,40 @@ def _search(
 
     ``reasons`` are those for which parts of the space have been left out.
     """
+    merit = landscape.merit
 
-    def maximise(surface: Landscape) -> Found:
-        chosen = _maximum(surface, pool, effort)
-        inside = 0.0 if surface.interior is None else float(surface.interior.values(chosen)[0])
-        return Found(chosen, landscape.merit.at(chosen), landscape.probability(chosen), inside)
+    def maximise(search: Maximisation) -> Found:
+        chosen = search.maximum()
+        interior = search.landscape.interior
+        inside = 0.0 if interior is None else float(interior.values(chosen)[0])
+        return Found(chosen, merit.at(chosen), landscape.probability(chosen), inside)
 
-    found = maximise(landscape)
-    if landscape.interior is not None and found.value < landscape.merit.least:
-        landscape = replace(landscape, interior=None)
-        found = maximise(landscape)
+    search = Maximisation.of(replace(landscape, interior=None), pool, effort)
+    if landscape.interior is None:
+        found = maximise(search)
+    else:
+        believed = search.multiplied_by(landscape.interior)
+        found = maximise(believed)
+        if found.value < merit.least:
+            found = maximise(search)
+        else:
+            search = believed
     reasons = [*reasons]
-    if landscape.prior is not None and found.value < landscape.merit.least:
+    if landscape.prior is not None and found.value < merit.least:
         reasons.append(f"with the prior it is only {found.value:.1e}, so that the prior is left out")
-        landscape = replace(landscape, prior=None)
-        found = maximise(landscape)
+        search = search.changed(lambda each: replace(each, prior=None))
+        found = maximise(search)
     if found.feasible < least_feasible:
         reasons.append(f"its probability of feasibility is {found.feasible:.2g} < {least_feasible}")
-        found = maximise(landscape.cautious())
-    vanishes = found.value < landscape.merit.least
+        found = maximise(search.changed(lambda each: each.cautious()))
+    vanishes = found.value < merit.least
     if vanishes or found.feasible < least_feasible:
         reasons += [f"it is only {found.value:.1e}"] if vanishes else []
-        found = maximise(landscape.cautious(landscape.merit.exploring()))
+        found = maximise(search.changed(lambda each: each.cautious(each.merit.exploring())))
     if found.feasible < least_feasible:
         reasons.append("no configuration with a larger one was found")
-        found = maximise(landscape.cautious(landscape.merit.nothing()))
+        found = maximise(search.changed(lambda each: each.cautious(each.merit.nothing())))
     return found, f"not at the maximum of the acquisition: {', and '.join(reasons)}" if reasons else ""
-
-
-def _maximum(landscape: Landscape, pool: Candidates, effort: Effort) -> Encoded:
-    """Return the configuration with the largest value."""
-    for draws, kept in effort.screens:
-        pool = pool[_descending(landscape.screening(draws).values_of(pool.encoded))[:kept]]
-    few, climbs = effort.climbs
-    more, finals = effort.finals
-    roughly, precisely = effort.gains if landscape.merit.is_logarithm else effort.gains_of_bound
-    closer = landscape.subset(more)
-    reached = refine(landscape.subset(few), pool.genotypes[_spread(pool.encoded)[:climbs]], roughly)
-    order = _descending(closer.values(reached.genotypes))
-    chosen = order[distinct(landscape.place(reached.genotypes[order])[0], _APART)[:finals]]
-    finalists = refine(closer, reached.genotypes[chosen], precisely, reached.curvature[chosen]).genotypes
-    return landscape.place(finalists[[np.argmax(landscape.values(finalists))]])[0]
 
 
 def _available(pool: Candidates, evaluated: Encoded) -> tuple[Candidates, Taken | None]:
@@ -367,14 +354,3 @@ def _available(pool: Candidates, evaluated: Encoded) -> tuple[Candidates, Taken 
         if new.any():
             return pool[new], taken
     return pool, None
-
-
-def _descending(values: FloatArray) -> NDArray[np.intp]:
-    return np.argsort(-values, kind="stable")
-
-
-def _spread(encoded: Encoded) -> NDArray[np.intp]:
-    """Return all rows in order, except that at most ``_PER_BRANCH`` rows of each branch come before the others."""
-    branch = branches(encoded)
-    earlier = np.tril(branch[:, None] == branch[None, :], -1).sum(axis=1)
-    return np.argsort(earlier >= _PER_BRANCH, kind="stable")

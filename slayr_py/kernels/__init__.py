@@ -42,6 +42,7 @@ from slayr_py.kernels.learned.pretrained_arguments import ranges_of
 from slayr_py.kernels.matern import Matern
 from slayr_py.kernels.mixed.contract import COMBINATIONS, MODULATORS
 from slayr_py.kernels.mixed.frequency_modulated import FrequencyModulated
+from slayr_py.kernels.mixed.responses import Exponential, Inverse, Powers, Response
 from slayr_py.kernels.mixed.separable import Separable
 from slayr_py.kernels.prior import Prior
 from slayr_py.kernels.priors import (

@@ -59,6 +59,23 @@ def by_rq_alpha(h: FloatArray, rq_alpha: FloatArray) -> FloatArray:
     return np.asarray(scaled / (1 + scaled) - np.log1p(scaled))
 
 
+def squared_differences(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return (a_id - b_jd)^2 of inputs (n_a, D) and (n_b, D), (D, n_a, n_b)."""
+    # With the inputs of a dimension side by side, this takes a third to a seventh of the time.
+    a, b = np.ascontiguousarray(a.T), np.ascontiguousarray(b.T)
+    squares = a[:, :, None] - b[:, None, :]
+    squares *= squares
+    return squares
+
+
+def differences(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return a_id - b_jd of inputs (n_a, D) and (n_b, D), (n_a, D, n_b).
+
+    Gradients are computed in this order: a short last axis would take several times as long.
+    """
+    return a[:, :, None] - np.ascontiguousarray(b.T)
+
+
 def matern_correlation(d: FloatArray, p: int, e: FloatArray | None = None) -> FloatArray:
     """Return M_p(d) element by element, by the nested sum of the Stan function; d = sqrt(2 nu) r >= 0.
 

@@ -9,7 +9,13 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.base_kernels import checked_order, matern_correlation, matern_with_slope
+from slayr_py.kernels.base_kernels import (
+    checked_order,
+    differences,
+    matern_correlation,
+    matern_with_slope,
+    squared_differences,
+)
 from slayr_py.kernels.contracts import LENGTHSCALE, MATERN_ORDER, Contract, Entry, Parameter, StanValue, column_inputs
 from slayr_py.kernels.expressions.composite import Composable
 from slayr_py.kernels.expressions.language import Leaf, Node
@@ -96,16 +102,14 @@ class Matern(Composable):
         variance = np.square(draws["sigma_f"])[:, None, None]
         correlation, by_square = matern_with_slope(d, self.p)
         real = list(a.encoder.column_of.values())
-        difference = a.columns[:, None, real] - b.columns[None, :, real]
         weight = 2 * (2 * self.p + 1) / np.square(draws["lengthscale"][:, real])
-        gradient = (variance * by_square)[..., None] * difference
-        gradient *= weight[:, None, None, :]
-        return variance * correlation, gradient
+        gradient = (variance * by_square)[:, :, None] * differences(a.columns[:, real], b.columns[:, real])
+        gradient *= weight[:, None, :, None]
+        return variance * correlation, np.swapaxes(gradient, 2, 3)
 
     def _distance(self, a: Encoded, b: Encoded, lengthscale: FloatArray) -> FloatArray:
         """Return sqrt(2 nu) ||(x - x') / lengthscale|| for every draw, (s, n_a, n_b)."""
         weights = (2 * self.p + 1) / np.square(lengthscale)
-        squares = a.columns.T[:, :, None] - b.columns.T[:, None, :]
-        squares *= squares
+        squares = squared_differences(a.columns, b.columns)
         d = weights @ squares.reshape(len(squares), -1)
         return np.sqrt(d, out=d).reshape(len(lengthscale), len(a), len(b))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace, Integer
@@ -7,7 +9,13 @@ from testing_spaces import conditional_space
 
 import slayr_py as sl
 from slayr_py.acquisition import from_name, suggest
+from slayr_py.acquisition.candidates import Candidates
+from slayr_py.acquisition.criteria import State
+from slayr_py.acquisition.effort import Effort
 from slayr_py.acquisition.interior import Interior
+from slayr_py.acquisition.landscape import Landscape
+from slayr_py.acquisition.maximisation import Maximisation
+from slayr_py.acquisition.merit import OneObjective
 from slayr_py.space import Encoder
 
 
@@ -83,6 +91,39 @@ def test_a_suggestion_stays_inside_unless_a_bound_promises_more(sloping):
         found[interior] = suggest(sloping, "ei", best=best, t=1, rng=rng, interior=interior)
     assert distance(found[True].config) > distance(found[False].config) + 0.05
     assert found[True].value <= found[False].value and found[True].interior <= 0 == found[False].interior
+
+
+@pytest.mark.stan
+def test_searches_with_and_without_the_belief_share_their_first_screen(sloping):
+    encoder = sloping.encoder
+    merit = OneObjective(sloping.predictor(4).linearised(-1.0), 1, from_name("ei"), State(-1.0, 1, 4))
+    interior = Interior.of(encoder, sloping.train[[0]])
+    pool = Candidates.of(encoder, encoder.uniform(300, np.random.default_rng(1)))
+    effort = Effort(screens=((4, 20), (4, 10)))
+    plain = Maximisation.of(Landscape(encoder, merit), pool, effort)
+    alone = Maximisation.of(Landscape(encoder, merit, interior=interior), pool, effort)
+    for search in (plain.multiplied_by(interior), plain.changed(lambda each: replace(each, interior=interior))):
+        np.testing.assert_allclose(search.values, alone.values, rtol=1e-12)
+        assert search.maximum().unit_values.tolist() == alone.maximum().unit_values.tolist()
+
+
+@pytest.mark.stan
+def test_a_maximum_at_which_the_criterion_vanishes_is_not_refined(sloping, monkeypatch):
+    encoder = sloping.encoder
+    pool = Candidates.of(encoder, encoder.uniform(300, np.random.default_rng(1)))
+    refined = []
+
+    def refine(self, climbed, original=Maximisation._refined):
+        refined.append(len(climbed.values))
+        return original(self, climbed)
+
+    monkeypatch.setattr(Maximisation, "_refined", refine)
+    for best, times in ((-1.0, 1), (-1e3, 0)):  # no function falls to -1000 standard deviations
+        refined.clear()
+        merit = OneObjective(sloping.predictor(4).linearised(best), 1, from_name("ei"), State(best, 1, 4))
+        search = Maximisation.of(Landscape(encoder, merit), pool, Effort())
+        assert (search.landscape.merit.at(search.maximum()) < merit.least) == (times == 0)
+        assert len(refined) == times
 
 
 def test_a_bound_has_no_factor_where_the_logarithm_is_not_maximised():

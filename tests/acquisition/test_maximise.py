@@ -6,9 +6,9 @@ from ConfigSpace import Categorical, ConfigurationSpace, Integer
 from testing_spaces import conditional_space
 
 import slayr_py as sl
-from slayr_py.acquisition import expected_improvement, from_name, maximise, suggest
+from slayr_py.acquisition import expected_improvement, from_name, maximisation, suggest
 from slayr_py.acquisition.criteria import State
-from slayr_py.acquisition.maximise import _spread
+from slayr_py.acquisition.maximisation import _spread
 from slayr_py.acquisition.refinement import refine
 from slayr_py.space import Encoder
 
@@ -156,6 +156,6 @@ def test_ascents_stop_at_gains_of_the_scale_of_the_criterion(
         used.append(gain)
         return refine(landscape, starts, gain, curvature)
 
-    monkeypatch.setattr(maximise, "refine", noting)
+    monkeypatch.setattr(maximisation, "refine", noting)
     suggest(branin_posterior, acquisition, best=branin_data[2].min(), t=1, rng=np.random.default_rng(0))
     assert used == gains

@@ -218,19 +218,24 @@ class KernelPredictor(Predictor):
             targets = Targets(targets, np.zeros(len(train)))
         s = len(draws["mu"])
         n = len(train)
-        covariance = np.empty((s, n, n))
         # Blocks that fit into a processor's cache take half the time.
-        block = max(1, CACHED // (n * n))
-        for i in range(0, s, block):
-            rows = slice(i, i + block)
+        size = max(1, CACHED // (n * n))
+        blocks = [slice(i, i + size) for i in range(0, s, size)]
+        covariance = np.empty((s, n, n))
+        for rows in blocks:
             covariance[rows] = kernel.cross(train, train, {name: values[rows] for name, values in draws.items()})
         values, noise = targets.gaussian(covariance, draws)
         diagonal = np.arange(n)
         covariance[:, diagonal, diagonal] += noise
-        factor, jitter = cholesky(covariance)
-        residual = values - draws["mu"][:, None]
-        whitened = np.stack([solve_lower(f, r[None])[0] for f, r in zip(factor, residual, strict=True)])
-        return cls(kernel, train, targets, draws, factor, whitened, _solve_weights(factor, whitened), jitter)
+        factor = covariance  # one block after the other is replaced
+        jitter, whitened = np.empty(s), np.empty((s, n))
+        weights = values - draws["mu"][:, None]  # the residuals, until they are replaced too
+        for rows in blocks:
+            factor[rows], jitter[rows] = cholesky(covariance[rows])
+            for lower, w, alpha in zip(factor[rows], whitened[rows], weights[rows], strict=True):
+                w[:] = solve_lower(lower, alpha[None])[0]
+                alpha[:] = solve_upper(lower, w[None])[0]
+        return cls(kernel, train, targets, draws, factor, whitened, weights, jitter)
 
     @classmethod
     def from_factors(

@@ -116,7 +116,7 @@ def _from_prior(job: Job) -> Run:
     if passed:
         return _run(job, density, shapes, population)
     populations = [population, *(_improved_prior(job, density, rng)[0] for _ in range(_PRIOR_RUNS - 1))]
-    draws = np.concatenate([population.wide for population in populations])
+    draws = np.concatenate([each.wide if len(each.wide) else each.draws for each in populations])
     with _singular_covariances(draws):
         return _tempered(job, density, shapes, draws, rng)
 

@@ -19,17 +19,24 @@ from slayr_py.inference.sampling.coordinate_priors import Hyper
 from slayr_py.inference.sampling.fm_parts import (
     ByHierarchical,
     Distance,
-    Exponential,
-    Inverse,
     Neural,
     PowerOfDistance,
-    Powers,
-    Response,
     Squared,
 )
 from slayr_py.inference.sampling.hierarchical_parts import HierarchicalPairs
 from slayr_py.inference.sampling.numpy_density import NumpyDensity, Slopes, is_plain
-from slayr_py.kernels import BASES, COMBINATIONS, MODULATORS, Base, correlation, slope
+from slayr_py.kernels import (
+    BASES,
+    COMBINATIONS,
+    MODULATORS,
+    Base,
+    Exponential,
+    Inverse,
+    Powers,
+    Response,
+    correlation,
+    slope,
+)
 from slayr_py.space import FloatArray
 
 

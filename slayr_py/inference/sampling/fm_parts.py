@@ -1,12 +1,10 @@
-"""Distances that modulate the frequencies of graphs and responses to the frequencies, with their derivatives.
+"""Distances that modulate the frequencies of graphs, with their derivatives.
 
-Twins of ``modulating_distance`` and ``graph_correlation`` in ``stan/functions/frequency_modulated.stan``, for many
-points at once.
+Twins of ``modulating_distance`` in ``stan/functions/frequency_modulated.stan``, for many points at once.
 
 Symbols
 -------
-s : points; pairs : N (N + 1) / 2; D : real dimensions; w : lengthscale^-2; z : beta lambda, (s, 1); m : 1 + alpha t,
-(s, pairs); W : vertex weights of the pairs for one eigenvalue.
+s : points; pairs : N (N + 1) / 2; D : real dimensions; w : lengthscale^-2.
 """
 
 from __future__ import annotations
@@ -120,96 +118,3 @@ class ByHierarchical(Distance):
     def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Slopes]:
         k, slopes = self._correlations(theta)
         return self._correlations.bound - k, lambda by_distance: slopes(-by_distance)
-
-
-class Response(ABC):
-    """Terms W f(z, m) of the covariance on a graph, written to arrays that are used again for every eigenvalue."""
-
-    @abstractmethod
-    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray) -> FloatArray:
-        """Return W f."""
-
-    @abstractmethod
-    def slopes(
-        self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the derivatives of W f by z and by m, which may be one array."""
-
-    def by_orders(
-        self, by_term: FloatArray, weights: FloatArray, z: FloatArray, m: FloatArray
-    ) -> dict[str, FloatArray]:
-        """Return the derivatives of a sum over pairs by the logarithms of the orders' weights, from those by W f."""
-        return {}
-
-
-class Inverse(Response):
-    """f = 1 / (m + z)."""
-
-    @override
-    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray) -> FloatArray:
-        return np.divide(weights, np.add(m, z, out=out), out=out)
-
-    @override
-    def slopes(
-        self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        np.square(np.add(m, z, out=out), out=out)
-        np.divide(-weights, out, out=out)
-        return out, out
-
-
-class Exponential(Response):
-    """f = exp(-m z)."""
-
-    @override
-    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray) -> FloatArray:
-        np.exp(np.multiply(m, -z, out=out), out=out)
-        return np.multiply(weights, out, out=out)
-
-    @override
-    def slopes(
-        self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        term = self.term(weights, z, m, out)
-        by_damping = -m * term
-        return by_damping, np.multiply(term, -z, out=out)
-
-
-class Powers(Response):
-    """f = sum_n weights_n u^n, u = 1 / (m + z), with the weights (s, N) of the orders n = 1..N."""
-
-    def __init__(self, orders: FloatArray) -> None:
-        self._orders = orders.T[..., None]
-
-    @override
-    def term(self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray) -> FloatArray:
-        u = 1 / (m + z)
-        out[:] = 0.0
-        for order in self._orders[::-1]:
-            out += order
-            out *= u
-        return np.multiply(weights, out, out=out)
-
-    @override
-    def slopes(
-        self, weights: FloatArray, z: FloatArray, m: FloatArray, out: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        u = 1 / (m + z)
-        out[:] = 0.0
-        for n in range(len(self._orders), 0, -1):
-            out += n * self._orders[n - 1]
-            out *= u
-        out *= -weights * u
-        return out, out
-
-    @override
-    def by_orders(
-        self, by_term: FloatArray, weights: FloatArray, z: FloatArray, m: FloatArray
-    ) -> dict[str, FloatArray]:
-        u = 1 / (m + z)
-        terms = np.broadcast_to(by_term * weights, u.shape)
-        by_log = []
-        for order in self._orders:
-            terms = terms * u
-            by_log.append(order[:, 0] * terms.sum(axis=1))
-        return {"weights": np.stack(by_log, axis=1)}

@@ -2,8 +2,8 @@
 
 The draws may come from an approximation, from chains that do not mix, or from the posterior of all observations except
 the last. They locate the posterior, which may have several modes. Proposals come from a mixture fitted to the draws.
-Half of the mixture is a kernel density estimate, which covers every mode that has a draw. The other half is a mixture
-of a few normal distributions, which describes the shapes of the modes. Both have the tails of t distributions. The
+A quarter of the mixture is a kernel density estimate, which covers every mode that has a draw. The rest is a mixture of
+a few normal distributions, which describes the shapes of the modes. Both have the tails of t distributions. The
 importance ratios are exact, so modes get their true weights. The weighted proposals are the population of the next step
 (Cappé, Guillin, Marin & Robert 2004, "Population Monte Carlo"). A step evaluates the density once per proposal and
 needs no chain and no warm-up.
@@ -38,7 +38,8 @@ STEPS = 6
 """Most steps from the draws of an earlier fit."""
 
 _PARTS = (0.25, 0.5, 0.75, 1.0)  # of the proposals of a step; the fewest that should suffice are added
-_FREEDOM = 5.0
+_FREEDOM = 10.0
+_KERNELS = 0.25  # share of the kernel density estimate
 _WIDTH = 0.8  # scale of a kernel relative to the population; narrower kernels leave gaps in nine dimensions
 _INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
 _MOST_CENTRES = 512  # of the kernel density estimate; the points of largest weight
@@ -89,8 +90,9 @@ def improve(
 ) -> Population:
     """Return n draws, resampled as soon as the importance ratios are good, or after the last step.
 
-    The first step draws from a mixture fitted to ``start``. If the ratios are only too few, the next step draws from
-    the same mixture, as many as should suffice. Otherwise it draws from a mixture fitted to the weighted proposals. If
+    The first step draws from a mixture fitted to ``start``. If the ratios are only too few, and the proposals that are
+    left should suffice, the next step draws from the same mixture, as many as should suffice or as a step may have.
+    Otherwise it draws from a mixture fitted to the weighted proposals. If
     their ratios are worth fewer draws than such a mixture needs, it is fitted to powers of them; without this, a few
     points would determine it. The ratios are to the mean density of the steps from the last two mixtures (Cornuet,
     Marin, Mira & Robert 2012, "Adaptive multiple importance sampling").
@@ -132,19 +134,37 @@ def improve(
         found = Population(used.points[resampled.rows], rows, resampled.pareto_k, resampled.ess, used.steps)
         if good(found.pareto_k, found.ess):
             return found
-        last = used.total >= most_steps * size
-        sizes = [round(part * size) for part in _PARTS]
-        more = next((m for m in sizes if good(found.pareto_k, found.ess * (1 + m / len(used.points)))), None)
-        if not last and more is not None:
-            wanted = more
+        left = most_steps * size - used.total
+        wanted = _wanted(found, len(used.points), size, left, good)
+        if wanted:
             continue
         finite = np.flatnonzero(np.isfinite(log_ratio))
         power = power_for(log_ratio[finite], 1.0, _DRAWS_PER_PARAMETER * start.shape[1])
         weights = pareto_smooth(power * log_ratio[finite])[0]
-        if last:
+        if left <= 0:
             return found._replace(wide=used.points[finite[systematic_rows(weights, _WIDE, rng)]])
         proposal = _fit_proposal(used.points[finite], weights, rng)
         wanted = size
+
+
+def _wanted(found: Population, s: int, size: int, left: int, good: Callable[[float, float], bool]) -> int:
+    """Return how many proposals of the same mixture should suffice, at most a step; 0 if more than are left.
+
+    Parameters
+    ----------
+    found : Population
+        From the first s proposals.
+    s, size, left : int
+        Numbers of proposals so far, of a step, and that are left.
+    good : callable
+    """
+
+    def suffices(more: int) -> bool:
+        return good(found.pareto_k, found.ess * (1 + more / s))
+
+    if left <= 0 or not suffices(left):
+        return 0
+    return next((more for part in _PARTS if suffices(more := round(part * size))), size)
 
 
 class _Proposals:
@@ -274,7 +294,7 @@ def _fit_proposal(points: FloatArray, weights: FloatArray, rng: np.random.Genera
     centres, shares, roots = normal_mixture(points, weights, covariance, rng)
     return _Mixture(
         [points, *(centre[None] for centre in centres)],
-        [weights / 2, *(np.array([share / 2]) for share in shares)],
+        [_KERNELS * weights, *(np.array([(1 - _KERNELS) * share]) for share in shares)],
         [np.asarray(_WIDTH * np.linalg.cholesky(covariance)), *(_INFLATION * root for root in roots)],
     )
 

@@ -147,15 +147,19 @@ class FrequencyModulated(Kernel):
     ) -> FloatArray:
         """Return the covariances (s, ...) at distances t."""
         ones = [1] * (t.ndim - 1)
-        product = np.empty_like(t)
+        response = self.modulator.response(draws)
+        # The arrays are used for every graph: new ones would cost as much as the arithmetic on them.
+        product, modulated, k, term = (np.empty_like(t) for _ in range(4))
         product[:] = np.square(draws["sigma_f"]).reshape(-1, *ones)
         for p, (eigenvalues, weights) in enumerate(graphs):
-            _, y = self.modulator.scaled(t, draws, p)
-            k = np.zeros_like(t)
-            for eigenvalue, weight in zip(eigenvalues, weights, strict=True):
-                f = self.modulator.response(eigenvalue * draws["beta"][:, p].reshape(-1, *ones), y, draws)
-                f *= weight
-                k += f
+            np.multiply(self.modulator.strength(t, draws, p), t, out=modulated)
+            modulated += 1
+            for i, (eigenvalue, weight) in enumerate(zip(eigenvalues, weights, strict=True)):
+                z = eigenvalue * draws["beta"][:, p].reshape(-1, *ones)
+                if i:
+                    k += response.term(weight, z, modulated, out=term)
+                else:
+                    response.term(weight, z, modulated, out=k)
             product *= k
         return product
 
@@ -168,16 +172,19 @@ class FrequencyModulated(Kernel):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the covariances (s, ...) at distances t, and their derivatives by the real inputs, (s, ..., D_c)."""
         ones = [1] * (t.ndim - 1)
+        response = self.modulator.response(draws)
+        term = np.empty_like(t)
         factors = []
         slopes = []
         for p, (eigenvalues, weights) in enumerate(graphs):
-            alpha, y = self.modulator.scaled(t, draws, p)
+            alpha = self.modulator.strength(t, draws, p)
+            modulated = 1 + alpha * t
             k = np.zeros_like(t)
             by_t = np.zeros_like(t)
             for eigenvalue, weight in zip(eigenvalues, weights, strict=True):
                 z = eigenvalue * draws["beta"][:, p].reshape(-1, *ones)
-                k += weight * self.modulator.response(z, y, draws)
-                by_t += weight * self.modulator.response_slope(z, y, draws)
+                k += response.term(weight, z, modulated, out=term)
+                by_t += response.slopes(weight, z, modulated, out=term)[1]
             factors.append(k)
             slopes.append(alpha * by_t)
         product, others = product_and_others(factors, t.shape)

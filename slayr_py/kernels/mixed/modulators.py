@@ -34,6 +34,7 @@ from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.mixed.conditional_tree import Tree
 from slayr_py.kernels.mixed.contract import MODULATORS
 from slayr_py.kernels.mixed.real_distance import real_lengthscale, squared_distance, squared_distance_gradient
+from slayr_py.kernels.mixed.responses import Exponential, Inverse, Powers, Response
 from slayr_py.kernels.priors import Dirichlet, LogNormal, lengthscale_prior
 from slayr_py.space import Encoded, FloatArray, Layout
 
@@ -95,20 +96,13 @@ class Modulator(ABC):
         """Return the derivatives of :meth:`own_distance`, (s, n_a, D_c)."""
         return np.zeros((len(draws["beta"]), len(a), len(a.encoder.real_names)))
 
-    def scaled(self, t: FloatArray, draws: Draws, p: int) -> tuple[FloatArray, FloatArray]:
-        """Return alpha of graph p, broadcastable against t, and alpha t; alpha is 1 if the modulator has none."""
-        if "alpha" not in draws:
-            return np.ones(()), t
-        alpha = draws["alpha"][:, p].reshape(-1, *[1] * (t.ndim - 1))
-        return alpha, alpha * t
+    def strength(self, t: FloatArray, draws: Draws, p: int) -> FloatArray:
+        """Return alpha of graph p, which broadcasts against t; 1 if the modulator has none."""
+        return draws["alpha"][:, p].reshape(-1, *[1] * (t.ndim - 1)) if "alpha" in draws else np.ones(())
 
-    def response(self, z: FloatArray, y: FloatArray, draws: Draws) -> FloatArray:
-        """Return f at z = beta lambda and y = alpha t."""
-        return 1 / (1 + z + y)
-
-    def response_slope(self, z: FloatArray, y: FloatArray, draws: Draws) -> FloatArray:
-        """Return df/dy."""
-        return -1 / np.square(1 + z + y)
+    def response(self, draws: Draws) -> Response:
+        """Return f under s draws."""
+        return Inverse()
 
     def response_at_zero(self, z: FloatArray) -> FloatArray:
         """Return f at t = 0, averaged over the prior of its other hyperparameters."""
@@ -163,22 +157,8 @@ class Power(Modulator):
         return np.power(squared, 0.5 * self.tau), by_square[..., None] * gradient
 
     @override
-    def response(self, z: FloatArray, y: FloatArray, draws: Draws) -> FloatArray:
-        u = 1 / (1 + z + y)
-        weights = draws["weights"].T.reshape(self.orders, -1, *[1] * (u.ndim - 1))
-        f = np.zeros_like(u)
-        for weight in weights[::-1]:
-            f = u * (weight + f)
-        return f
-
-    @override
-    def response_slope(self, z: FloatArray, y: FloatArray, draws: Draws) -> FloatArray:
-        u = 1 / (1 + z + y)
-        weights = draws["weights"].T.reshape(self.orders, -1, *[1] * (u.ndim - 1))
-        total = np.zeros_like(u)
-        for n in range(self.orders, 0, -1):
-            total = u * (n * weights[n - 1] + total)
-        return -u * total
+    def response(self, draws: Draws) -> Response:
+        return Powers(draws["weights"])
 
     @override
     def response_at_zero(self, z: FloatArray) -> FloatArray:
@@ -250,12 +230,8 @@ class Diffusion(Modulator):
     name = "diffusion"
 
     @override
-    def response(self, z: FloatArray, y: FloatArray, draws: Draws) -> FloatArray:
-        return np.exp(-(1 + y) * z)
-
-    @override
-    def response_slope(self, z: FloatArray, y: FloatArray, draws: Draws) -> FloatArray:
-        return -z * np.exp(-(1 + y) * z)
+    def response(self, draws: Draws) -> Response:
+        return Exponential()
 
     @override
     def response_at_zero(self, z: FloatArray) -> FloatArray:
@@ -317,7 +293,8 @@ def _strength(encoder: Layout, log_median: float) -> tuple[Hyperparameter, ...]:
 def mean_response(encoder: Layout, draws: Draws, modulator: Modulator) -> FloatArray:
     """Return the mean of prod_p sum_g W_pg(v, v) f(lambda_pg, 0) over the vertices v of all graphs, (s,)."""
     mean = np.ones(len(draws["beta"]))
+    response = modulator.response(draws)
     for p, spectrum in enumerate(encoder.spectra.values()):
         z = draws["beta"][:, p, None] * spectrum.eigenvalues[spectrum.group_of]
-        mean *= modulator.response(z, np.zeros_like(z), draws).mean(axis=1)
+        mean *= response.term(np.ones(()), z, np.ones_like(z), out=np.empty_like(z)).mean(axis=1)
     return mean

@@ -13,6 +13,7 @@ from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.prediction import blocks
 from slayr_py.inference.prediction.blocks import sample_all
 from slayr_py.inference.prediction.distribution import Latent, Prediction, mixture_moments
+from slayr_py.inference.prediction.factorisation import ExactFactorisation
 from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.inference.prediction.stan_engine import coordinate_table
 from slayr_py.inference.sampling.programs import compiled
@@ -119,6 +120,25 @@ def test_joint_draws_have_the_joint_moments(drawn):
             np.cov(values.T), covariance, atol=4.5 * np.sqrt(2) * sd.max() ** 2 / np.sqrt(20_000)
         )
         np.testing.assert_allclose(values[:, 3], values[:, 4], atol=1e-4)
+
+
+def test_repeated_draws_are_factorised_once(drawn, monkeypatch):
+    kernel, train, y, draws, new = drawn
+    rows = np.array([2, 0, 2, 1, 0])
+    factorisation = ExactFactorisation(kernel, train, Targets(y, np.zeros(6)))
+    calls = []
+
+    def factorise(kernel, train, targets, some, original=KernelPredictor.factorise):
+        calls.append(len(some["mu"]))
+        return original(kernel, train, targets, some)
+
+    monkeypatch.setattr(KernelPredictor, "factorise", factorise)
+    predictor = factorisation.predictor(draws, rows)
+    assert calls == [3]
+    alone = [factorisation.predictor(draws, np.array([row])).moments(new) for row in rows]
+    for found, expected in zip(predictor.moments(new), zip(*alone, strict=True), strict=True):
+        np.testing.assert_allclose(found, np.concatenate(expected), rtol=1e-12, atol=1e-12)
+    assert predictor.draws["mu"].tolist() == draws["mu"][rows].tolist()
 
 
 def test_joint_draws_do_not_depend_on_blocks(drawn, monkeypatch):

@@ -149,6 +149,25 @@ def test_where_importance_sampling_fails_the_prior_helps_or_draws_are_tempered(g
 
 
 @pytest.mark.stan
+def test_further_runs_from_the_prior_may_pass(grown, monkeypatch):
+    """Tempering follows if the first run fails, and starts with the draws of the others, passed or not."""
+    gp, configs, y, _ = grown
+    runs = []
+
+    def improved(job, density, rng, original=carried._improved_prior):
+        population, passed = original(job, density, rng)
+        runs.append(passed)
+        if len(runs) == 1:
+            return population._replace(wide=population.draws[:50]), False
+        return population, passed
+
+    monkeypatch.setattr(carried, "_improved_prior", improved)
+    posterior = gp.fit(configs, y, options=OPTIONS, seed=3)
+    assert "temperatures" in posterior.record["arguments"] and not posterior.record["abandoned"]
+    assert len(runs) == 4 and any(runs[1:])
+
+
+@pytest.mark.stan
 def test_a_start_far_from_the_posterior_is_followed_by_the_prior(grown):
     gp, configs, y, before = grown
     start = before.warm_start()

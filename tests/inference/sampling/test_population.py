@@ -69,6 +69,20 @@ def test_no_more_proposals_than_should_suffice():
     assert np.all(np.abs(np.mean(means, axis=0)) < 4 * error)
 
 
+def test_ratios_that_are_only_too_few_keep_their_mixture():
+    """Three times as many proposals as the first step had are needed and left: no mixture is fitted to few of them."""
+    rng = np.random.default_rng(0)
+    sizes = []
+
+    def density(points):
+        sizes.append(len(points))
+        return -0.5 * np.square(points).sum(1)
+
+    found = improve(density, rng.normal(0, 1.6, size=(200, 5)), 200, lambda k, ess: k < 0.7 and ess >= 250, rng)
+    assert found.ess >= 250 and sizes[:2] == [500, 500] and len(sizes) == found.steps
+    assert found.rows.min() < 500  # the first proposals are used
+
+
 def test_one_parameter():
     found = improve(
         lambda x: -0.5 * x[:, 0] ** 2, np.linspace(-1, 1, 50)[:, None], 500, never, np.random.default_rng(0)
