@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from slayr_py.inference.diagnostics.checks import CARRIED_CHECKS, TEMPERED_ESS, importance_limits
+from slayr_py.inference.diagnostics.checks import CARRIED_CHECKS, PARETO_K_LIMIT, TEMPERED_ESS, importance_limits
 from slayr_py.inference.sampling.composite_density import CompositeDensity
 from slayr_py.inference.sampling.density import Density, pointwise
 from slayr_py.inference.sampling.fm_density import FrequencyModulatedDensity
@@ -38,6 +38,7 @@ _PRIOR_PROPOSALS = 1000  # of a step from the prior
 _PRIOR_STEPS = 14
 _PRIOR_RUNS = 4  # each of which may find another mode
 _PRIOR_PARTICLES = 200  # of tempering from the prior
+_AGAIN = 4  # most further temperings, from the draws of one that fails
 _STEP_SIZE = 0.5  # of NUTS from draws of which no chain has found one, in a space with unit variances
 
 
@@ -137,7 +138,15 @@ def _tempered(
     rng: np.random.Generator,
     particles: int = PARTICLES,
 ) -> Run:
+    """Return the run of tempered draws; where they fail, as from a start that is far away, they are tempered again.
+
+    They are near the posterior then, but most of them may descend from one proposal.
+    """
     tempered = temper(density, draws, job.total_draws, TEMPERED_ESS, rng, particles)
+    for _ in range(_AGAIN):
+        if tempered.ess >= TEMPERED_ESS and tempered.pareto_k <= PARETO_K_LIMIT:
+            break
+        tempered = temper(density, tempered.draws, job.total_draws, TEMPERED_ESS, rng)
     rows = np.arange(len(tempered.draws))
     population = Population(tempered.draws, rows, tempered.pareto_k, tempered.ess, len(tempered.temperatures))
     return _run(job, density, shapes, population, {"temperatures": tempered.temperatures, "moves": tempered.moves})

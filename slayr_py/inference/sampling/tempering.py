@@ -41,6 +41,8 @@ _EFFECTIVE = 0.5  # smallest effective share of the particles after a step of b
 _SMALLEST_INCREASE = 1e-3  # of b
 _MOST_STEPS = 20
 _MOST_MOVES = 30  # of the particles at b = 1; chains, which follow, cost ten times as much
+_FEWEST_MOVES = 6  # at b = 1; draws that fail are the start of a further attempt, and resampled particles are equal
+_FEWEST_LINEAGES = 5.0  # effective number of lineages whose means estimate a variance
 _SLOWEST = 0.5  # least growth of the effective number with the moves, relative to what would just suffice
 _MORE_PARTICLES = 3  # times as many particles in a second attempt
 _INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
@@ -162,7 +164,8 @@ def _attempt(target: _Target, n: int, smallest_ess: float, rng: np.random.Genera
         particles.move(b, rng)
         last = [*last, particles.x][-_LAST:]
         ess = effective_number(np.concatenate(last), np.tile(particles.ancestors, _LAST))
-        if ess >= smallest_ess or ess < _SLOWEST * smallest_ess * moves / _MOST_MOVES:
+        slow = ess < _SLOWEST * smallest_ess * moves / _MOST_MOVES
+        if ess >= smallest_ess or (slow and moves >= _FEWEST_MOVES):
             break
     rows = np.linspace(0, _LAST * m - 1, n).round().astype(np.intp)
     draws = target.points(np.concatenate(last)[rows])
@@ -172,8 +175,10 @@ def _attempt(target: _Target, n: int, smallest_ess: float, rng: np.random.Genera
 def effective_number(draws: FloatArray, ancestors: NDArray[np.intp]) -> float:
     """Return the smallest effective number of draws of a coordinate.
 
-    Its reciprocal estimates the variance of the mean, relative to that of the draws, without bias: as deviations are
-    from the mean of the draws, the number has a factor 1 - 1 / lineages.
+    Its reciprocal estimates the variance of the mean, relative to that of the draws: without bias if relatives are
+    independent, or if all lineages have equally many draws. As deviations are from the mean of the draws, the number
+    has the factor 1 - (sum of the squared shares of the lineages). If few lineages have most of the draws, their means
+    tell too little about the variance of a mean, and the effective number of lineages is returned.
 
     Parameters
     ----------
@@ -182,13 +187,14 @@ def effective_number(draws: FloatArray, ancestors: NDArray[np.intp]) -> float:
         Ancestor of each draw; draws with different ancestors are independent.
     """
     apart = draws - draws.mean(axis=0)
-    lineages, index = np.unique(ancestors, return_inverse=True)
-    if len(lineages) == 1:
-        return 1.0
-    totals = np.zeros((len(lineages), draws.shape[1]))
+    _, index, counts = np.unique(ancestors, return_inverse=True, return_counts=True)
+    squared_shares = float(np.square(counts / len(draws)).sum())
+    if squared_shares > 1 / _FEWEST_LINEAGES:
+        return 1 / squared_shares
+    totals = np.zeros((len(counts), draws.shape[1]))
     np.add.at(totals, index, apart)
     ratios = np.square(apart).sum(axis=0) / np.square(totals).sum(axis=0)
-    return float(np.min(ratios) * len(draws) * (1 - 1 / len(lineages)))
+    return float(np.min(ratios) * len(draws) * (1 - squared_shares))
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,20 @@ def test_effective_number_counts_lineages():
     assert effective_number(draws, families) == pytest.approx(20_000, rel=0.1)  # relatives that have become independent
     assert effective_number(np.repeat(draws[:2000], 10, axis=0), families) == pytest.approx(1999, rel=1e-9)
     assert effective_number(draws, np.zeros(20_000)) == 1
-    two = [effective_number(rng.standard_normal((40, 1)), np.arange(40) % 2) for _ in range(4000)]
-    # 1 / ess estimates the variance of the mean without bias: 1 / 40 for independent draws.
-    assert np.mean(1 / np.array(two)) == pytest.approx(1 / 40, rel=0.1)
+    assert effective_number(draws, np.arange(20_000) < 5000) == pytest.approx(1.6)  # two lineages tell too little
+
+
+@pytest.mark.parametrize("sizes", [[5] * 8, [4] * 10, [12, 5, 5, 5, 5, 5, 3]])
+@pytest.mark.parametrize("alike", [False, True])
+def test_reciprocals_estimate_the_variance_of_the_mean(sizes, alike):
+    """Of independent relatives without bias, of equal ones if the lineages are equally large."""
+    rng = np.random.default_rng(0)
+    ancestors = np.repeat(np.arange(len(sizes)), sizes)
+    draws = rng.standard_normal((20_000, 40))
+    if alike:
+        draws = draws[:, ancestors] + 1e-6 * draws
+    apart = np.square(draws - draws.mean(axis=1, keepdims=True)).sum(axis=1)
+    errors = [s / 40 / effective_number(each[:, None], ancestors) for s, each in zip(apart, draws, strict=True)]
+    ratio = np.mean(errors) / np.mean(np.square(draws.mean(axis=1)))
+    least = 0.8 if alike and sizes[0] != sizes[1] else 0.94
+    assert least < ratio < 1.06
