@@ -41,6 +41,8 @@ _EFFECTIVE = 0.5  # smallest effective share of the particles after a step of b
 _SMALLEST_INCREASE = 1e-3  # of b
 _MOST_STEPS = 20
 _MOST_MOVES = 30  # of the particles at b = 1; chains, which follow, cost ten times as much
+_MOST_NEAR = 45  # the same while the effective number is near what is wanted; other particles cost more than 15 moves
+_NEAR = 0.75
 _FEWEST_MOVES = 6  # at b = 1; draws that fail are the start of a further attempt, and resampled particles are equal
 _FEWEST_LINEAGES = 5.0  # effective number of lineages whose means estimate a variance
 _SLOWEST = 0.5  # least growth of the effective number with the moves, relative to what would just suffice
@@ -159,13 +161,14 @@ def _attempt(target: _Target, n: int, smallest_ess: float, rng: np.random.Genera
     reached = largest if b == 1 else np.inf  # another distribution than the posterior fails the check
     last = [particles.x] * _LAST
     ess = 1.0
-    most = _MOST_MOVES if reached <= PARETO_K_LIMIT else 0
+    most = _MOST_NEAR if reached <= PARETO_K_LIMIT else 0
     for moves in range(1, 1 + most):
         particles.move(b, rng)
         last = [*last, particles.x][-_LAST:]
         ess = effective_number(np.concatenate(last), np.tile(particles.ancestors, _LAST))
         slow = ess < _SLOWEST * smallest_ess * moves / _MOST_MOVES
-        if ess >= smallest_ess or (slow and moves >= _FEWEST_MOVES):
+        late = moves >= _MOST_MOVES and ess < _NEAR * smallest_ess
+        if ess >= smallest_ess or (slow and moves >= _FEWEST_MOVES) or late:
             break
     rows = np.linspace(0, _LAST * m - 1, n).round().astype(np.intp)
     draws = target.points(np.concatenate(last)[rows])
