@@ -19,7 +19,7 @@ import numpy as np
 from typing_extensions import override
 
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.base_kernels import matern_correlation, matern_with_slope
+from slayr_py.kernels.base_kernels import differences, matern_correlation, matern_with_slope
 from slayr_py.kernels.contracts import Contract, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.matern import MATERN_GP, Matern
@@ -100,14 +100,14 @@ class Additive(Kernel):
     def cross_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
         joint, main = self._variances(draws)
         k, gradient = self._joint.cross_gradient(a, b, {**draws, "sigma_f": np.sqrt(joint)})
-        difference = a.columns[:, None, :] - b.columns[None, :, :]
+        difference = differences(a.columns, b.columns)
         position = {column: i for i, column in enumerate(a.encoder.column_of.values())}
         for column, distance in self._main_distances(a, b, draws):
             correlation, by_square = matern_with_slope(distance, self.p)
             k += main[:, None, None] * correlation
             if column in position:
                 weight = 2 * main * np.square(self._main_scale(draws, column))
-                gradient[..., position[column]] += weight[:, None, None] * by_square * difference[..., column]
+                gradient[..., position[column]] += weight[:, None, None] * by_square * difference[:, column]
         return k, gradient
 
     @override

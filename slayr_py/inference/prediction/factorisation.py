@@ -43,14 +43,14 @@ class ExactFactorisation(Factorisation):
 
     @override
     def predictor(self, draws: Draws, rows: NDArray[np.intp]) -> KernelPredictor:
+        def factorised(rows: NDArray[np.intp]) -> KernelPredictor:
+            chosen = {name: values[rows] for name, values in draws.items()}
+            return KernelPredictor.factorise(self.kernel, self.support, self.targets, chosen)
+
         # Resampled draws repeat: about a quarter of those that a carried posterior returns.
         table = np.column_stack([values[rows].reshape(len(rows), -1) for values in draws.values()])
         _, first, copies = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        if len(first) == len(rows):
-            first = copies = np.arange(len(rows))
-        chosen = {name: values[rows[first]] for name, values in draws.items()}
-        predictor = KernelPredictor.factorise(self.kernel, self.support, self.targets, chosen)
-        return predictor if len(first) == len(rows) else predictor.at(copies)
+        return factorised(rows) if len(first) == len(rows) else factorised(rows[first]).at(copies)
 
 
 @dataclass(frozen=True)

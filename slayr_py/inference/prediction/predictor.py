@@ -227,14 +227,14 @@ class KernelPredictor(Predictor):
         values, noise = targets.gaussian(covariance, draws)
         diagonal = np.arange(n)
         covariance[:, diagonal, diagonal] += noise
+        residual = values - draws["mu"][:, None]
         factor = covariance  # one block after the other is replaced
-        jitter, whitened = np.empty(s), np.empty((s, n))
-        weights = values - draws["mu"][:, None]  # the residuals, until they are replaced too
+        jitter = np.empty(s)
+        whitened, weights = np.empty((2, s, n))
         for rows in blocks:
             factor[rows], jitter[rows] = cholesky(covariance[rows])
-            for lower, w, alpha in zip(factor[rows], whitened[rows], weights[rows], strict=True):
-                w[:] = solve_lower(lower, alpha[None])[0]
-                alpha[:] = solve_upper(lower, w[None])[0]
+            whitened[rows] = [solve_lower(f, r[None])[0] for f, r in zip(factor[rows], residual[rows], strict=True)]
+            weights[rows] = _solve_weights(factor[rows], whitened[rows])
         return cls(kernel, train, targets, draws, factor, whitened, weights, jitter)
 
     @classmethod

@@ -92,10 +92,10 @@ def improve(
 
     The first step draws from a mixture fitted to ``start``. If the ratios are only too few, and the proposals that are
     left should suffice, the next step draws from the same mixture, as many as should suffice or as a step may have.
-    Otherwise it draws from a mixture fitted to the weighted proposals. If
-    their ratios are worth fewer draws than such a mixture needs, it is fitted to powers of them; without this, a few
-    points would determine it. The ratios are to the mean density of the steps from the last two mixtures (Cornuet,
-    Marin, Mira & Robert 2012, "Adaptive multiple importance sampling").
+    Otherwise it draws from a mixture fitted to the weighted proposals. If their ratios are worth fewer draws than such
+    a mixture needs, it is fitted to powers of them; without this, a few points would determine it. The ratios are to
+    the mean density of the steps from the last two mixtures (Cornuet, Marin, Mira & Robert 2012, "Adaptive multiple
+    importance sampling").
 
     Parameters
     ----------

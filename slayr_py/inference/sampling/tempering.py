@@ -42,7 +42,7 @@ _SMALLEST_INCREASE = 1e-3  # of b
 _MOST_STEPS = 20
 _MOST_MOVES = 30  # of the particles at b = 1; chains, which follow, cost ten times as much
 _MOST_NEAR = 45  # the same while the effective number is near what is wanted; other particles cost more than 15 moves
-_NEAR = 0.75
+_NEAR = 0.75  # share of the wanted effective number that is near it
 _FEWEST_MOVES = 6  # at b = 1; draws that fail are the start of a further attempt, and resampled particles are equal
 _FEWEST_LINEAGES = 5.0  # effective number of lineages whose means estimate a variance
 _SLOWEST = 0.5  # least growth of the effective number with the moves, relative to what would just suffice
