@@ -30,7 +30,7 @@ from slayr_py.study.storage.costs import SECONDS, cost_of
 from slayr_py.study.storage.objectives import set_names
 from slayr_py.study.storage.opening import describe_storage_error
 from slayr_py.study.storage.optuna_private import id_of_trial, is_stopped, storage_of
-from slayr_py.study.storage.retrying import is_storage_error, retries_of
+from slayr_py.study.storage.retrying import is_storage_error, retries_of, was_deleted
 from slayr_py.study.storage.suggesting import suggest_all
 from slayr_py.study.storage.workers import send_heartbeats, worker_storage
 
@@ -66,17 +66,23 @@ class _Unsaved(NamedTuple):
     trial: Trial
     evaluation: Evaluation
 
-    def __str__(self) -> str:
-        number = self.trial.number
+    @property
+    def value(self) -> float | list[float]:
+        """The value, or those of several objectives."""
         values = self.evaluation.values
+        return values[0] if len(values) == 1 else list(values)
+
+    @property
+    def result(self) -> str:
+        """The value and the configuration."""
         constraints = self.evaluation.constraints
         limits = f" with the constraints {constraints}" if constraints else ""
-        value = values[0] if len(values) == 1 else list(values)
+        return f"the value {self.value!r}{limits} of trial {self.trial.number} at {dict(self.trial.params)}"
+
+    def __str__(self) -> str:
         # Finished already if the storage failed after the value had arrived.
-        return (
-            f"the value {value!r}{limits} of trial {number} at {dict(self.trial.params)}: store it with Optuna's "
-            f"study.tell({number}, {value!r}, skip_if_finished=True)"
-        )
+        call = f"study.tell({self.trial.number}, {self.value!r}, skip_if_finished=True)"
+        return f"{self.result}: store it with Optuna's {call}"
 
 
 class TrialEvaluations:
@@ -417,10 +423,13 @@ class TrialEvaluations:
             except Exception as again:
                 error = again
         if self.unsaved:
+            reason = f"the study's storage failed: {describe_storage_error(error)}"
+            if was_deleted(error):
+                results = "; ".join(unsaved.result for unsaved in self.unsaved.values())
+                raise StorageError(f"{reason}. It lacked {results}") from error
             values = "; ".join(map(str, self.unsaved.values()))
             raise StorageError(
-                f"the study's storage failed: {describe_storage_error(error)}. Everything is stored except {values}; "
-                "then run the same study again to resume it"
+                f"{reason}. Everything is stored except {values}; then run the same study again to resume it"
             ) from error
 
 

@@ -18,7 +18,7 @@ from optuna.storages import BaseStorage
 from slayr_py.errors import StorageError
 from slayr_py.study.storage import workers
 from slayr_py.study.storage.optuna_private import DatabaseStorage
-from slayr_py.study.storage.retrying import is_storage_error, storage_reason
+from slayr_py.study.storage.retrying import is_storage_error, storage_reason, was_deleted
 from slayr_py.study.storage.workers import WorkerStorage
 
 LOCK_SECONDS = 60
@@ -31,6 +31,7 @@ _URL_FORMAT = (
 )
 _REMEDIES = (
     (r"malformed|not a database|no such (table|column)", "restore a copy of it, or name another storage"),
+    (r"Record does not exist", "the study was deleted while it ran: run it again to begin a new one"),
     (r"readonly|unable to open|[Pp]ermission", "make the file and its folder readable and writable, or name another"),
     (r"disk I/O|is full|No space|too large", "make room on its disk"),
     (r"locked", "another program has locked it: wait for that program or end it"),
@@ -108,10 +109,8 @@ def translate_storage_errors() -> Iterator[None]:
     except Exception as error:
         if not is_storage_error(error):
             raise
-        raise StorageError(
-            f"the study's storage failed: {describe_storage_error(error)}. Finished evaluations are kept: run the same "
-            "study again to resume it"
-        ) from error
+        kept = "" if was_deleted(error) else ". Finished evaluations are kept: run the same study again to resume it"
+        raise StorageError(f"the study's storage failed: {describe_storage_error(error)}{kept}") from error
 
 
 def describe_storage_error(error: BaseException) -> str:

@@ -40,18 +40,30 @@ _LASTING = re.compile(
     r"malformed|not a database|no such|readonly|unable to open|[Pp]ermission|denied|authentication|does not exist"
 )
 
+_MISSING = "Record does not exist."  # text of the KeyErrors of Optuna's storages: the study or a trial was deleted
+
 Answer = TypeVar("Answer")
 
 
 def is_storage_error(error: BaseException) -> bool:
     """Return whether the storage has raised an error."""
-    return isinstance(error, StorageInternalError | SQLAlchemyError | OSError) and not isinstance(error, SlayrError)
+    failures = StorageInternalError | SQLAlchemyError | OSError
+    return was_deleted(error) or (isinstance(error, failures) and not isinstance(error, SlayrError))
+
+
+def was_deleted(error: BaseException) -> bool:
+    """Return whether the study or a trial is no longer in the storage."""
+    return isinstance(error, KeyError) and error.args == (_MISSING,)
 
 
 def storage_reason(error: BaseException) -> str:
     """Return the first line of the driver's own message, without the additions of SQLAlchemy and Optuna."""
     cause = error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ is not None else error
-    lines = str(getattr(cause, "orig", None) or cause).strip().splitlines()
+    lines = (
+        str(cause.args[0] if isinstance(cause, KeyError) else getattr(cause, "orig", None) or cause)
+        .strip()
+        .splitlines()
+    )
     return lines[0].rstrip(".") if lines else type(cause).__name__
 
 

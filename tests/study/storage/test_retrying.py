@@ -10,7 +10,8 @@ import optuna
 import pytest
 import sqlalchemy
 from optuna.exceptions import StorageInternalError
-from optuna.storages import RDBStorage
+from optuna.storages import JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
 from testing_databases import new_database, postgresql_server, restarted
 from testing_studies import bowl
 
@@ -190,3 +191,34 @@ def test_every_operation_of_a_database_that_a_run_needs_is_repeated():
     same = {name for name in interface if getattr(RDBStorage, name) is getattr(optuna_private.DatabaseStorage, name)}
     # Optuna's cache, which is in front of a database, calls private operations instead of two of them.
     assert same == {"delete_study", "create_new_trial", "set_trial_param"}
+
+
+def journal(path):
+    return JournalStorage(JournalFileBackend(str(path)))
+
+
+@pytest.mark.parametrize(
+    "opened", [lambda folder: f"sqlite:///{folder / 's.db'}", lambda folder: journal(folder / "s")]
+)
+@pytest.mark.parametrize("during", ["evaluation", "callback"])
+def test_a_study_that_is_deleted_while_it_runs_ends_in_an_error_that_says_so(plane, tmp_path, opened, during):
+    storage = opened(tmp_path)
+    evaluated = []
+
+    def delete(now: str) -> None:
+        if now == during and len(evaluated) == 3:
+            optuna.delete_study(study_name="s", storage=opened(tmp_path))
+
+    def objective(config):
+        evaluated.append(config)
+        delete("evaluation")
+        return bowl(config)
+
+    with pytest.raises(StorageError, match="the study was deleted while it ran: run it again") as raised:
+        minimize(objective, plane, 4, storage=storage, callbacks=[lambda *_: delete("callback")], **ARGUMENTS)
+    assert len(evaluated) == 3
+    assert "resume" not in str(raised.value)
+    assert "study.tell" not in str(raised.value)
+    # A journal still takes the values of trials whose study was deleted.
+    lacks = during == "evaluation" and not isinstance(storage, JournalStorage)
+    assert ("It lacked the value" in str(raised.value)) == lacks
