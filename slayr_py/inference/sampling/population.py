@@ -342,7 +342,9 @@ def normal_mixture(
 ) -> Normals:
     """Fit normal distributions to weighted points by maximum likelihood; the BIC decides their number.
 
-    The number grows until two further distributions do not improve the BIC.
+    The number grows until two further distributions do not improve the BIC. Expectation maximisation starts twice:
+    around points that are far from each other where all variances are 1, and from the points nearest to each of some
+    that are far from each other in the program's coordinates. In the first, variances between modes hide the modes.
     """
     p = points.shape[1]
     root = np.linalg.cholesky(covariance)
@@ -352,7 +354,12 @@ def normal_mixture(
     lowest = np.inf
     best_k = 0
     for k in range(1, 1 + max(1, min(_MOST_COMPONENTS, int(effective / (_DRAWS_PER_COMPONENT * p))))):
-        normals, log_likelihood = _fit_normals(white, weights, k, rng)
+        normals, log_likelihood = _fit_normals(white, weights, _around(white, weights, k, rng))
+        if k > 1:
+            parts = _nearest(points, points[_spread(points, weights, k, rng)])
+            other = _fit_normals(white, weights, _normals(white, weights[:, None] * (parts[:, None] == np.arange(k))))
+            if other[1] > log_likelihood:
+                normals, log_likelihood = other
         size = k * (1 + p + p * (p + 1) / 2) - 1
         criterion = size * np.log(effective) - 2 * effective * log_likelihood
         if criterion < lowest:
@@ -366,11 +373,8 @@ def normal_mixture(
     return Normals(best.centres @ root.T, best.shares, root @ best.roots)
 
 
-def _fit_normals(points: FloatArray, weights: FloatArray, k: int, rng: np.random.Generator) -> tuple[Normals, float]:
-    """Return k normal distributions by expectation maximisation, and the mean log likelihood of the weighted points."""
-    m, p = points.shape
-    centres = _spread(points, weights, k, rng) if k > 1 else (weights @ points)[None]
-    normals = Normals(centres, np.full(k, 1 / k), np.tile(np.eye(p), (k, 1, 1)))
+def _fit_normals(points: FloatArray, weights: FloatArray, normals: Normals) -> tuple[Normals, float]:
+    """Return normal distributions by expectation maximisation, and the mean log likelihood of the weighted points."""
     before = -np.inf
     for _ in range(_ITERATIONS):
         log_terms = normals.log_terms(points)
@@ -379,21 +383,36 @@ def _fit_normals(points: FloatArray, weights: FloatArray, k: int, rng: np.random
         if log_likelihood < before + _LIKELIHOOD_GAIN:
             break
         before = log_likelihood
-        shares = weights[:, None] * np.exp(log_terms - total[:, None])  # (m, k)
-        size = np.maximum(shares.sum(axis=0), 1e-12)
-        centres = shares.T @ points / size[:, None]
-        apart = points - centres[:, None]
-        covariances = np.einsum("mk,kmi,kmj->kij", shares, apart, apart, optimize=True) / size[:, None, None]
-        normals = Normals(centres, size / size.sum(), np.linalg.cholesky(covariances + _RIDGE * np.eye(p)))
+        normals = _normals(points, weights[:, None] * np.exp(log_terms - total[:, None]))
     return normals, before
 
 
-def _spread(points: FloatArray, weights: FloatArray, k: int, rng: np.random.Generator) -> FloatArray:
-    """Return k of the points (m, P) that are far from each other (Arthur & Vassilvitskii 2007, "k-means++")."""
+def _normals(points: FloatArray, shares: FloatArray) -> Normals:
+    """Return normal distributions with the moments of points of which they have shares (m, k)."""
+    size = np.maximum(shares.sum(axis=0), 1e-12)
+    centres = shares.T @ points / size[:, None]
+    apart = points - centres[:, None]
+    covariances = np.einsum("mk,kmi,kmj->kij", shares, apart, apart, optimize=True) / size[:, None, None]
+    return Normals(centres, size / size.sum(), np.linalg.cholesky(covariances + _RIDGE * np.eye(points.shape[1])))
+
+
+def _around(points: FloatArray, weights: FloatArray, k: int, rng: np.random.Generator) -> Normals:
+    """Return normal distributions with unit covariances around k points."""
+    centres = points[_spread(points, weights, k, rng)] if k > 1 else (weights @ points)[None]
+    return Normals(centres, np.full(k, 1 / k), np.tile(np.eye(points.shape[1]), (k, 1, 1)))
+
+
+def _nearest(points: FloatArray, centres: FloatArray) -> NDArray[np.intp]:
+    """Return the nearest centre of each point."""
+    return np.asarray(np.square(points[:, None] - centres).sum(axis=2).argmin(axis=1))
+
+
+def _spread(points: FloatArray, weights: FloatArray, k: int, rng: np.random.Generator) -> list[int]:
+    """Return k of m points (m, P) that are far from each other (Arthur & Vassilvitskii 2007, "k-means++")."""
     chosen = [rng.choice(len(points), p=weights)]
     squares = np.full(len(points), np.inf)
     for _ in range(1, k):
         squares = np.minimum(squares, np.square(points - points[chosen[-1]]).sum(axis=1))
         far = weights * squares
         chosen.append(rng.choice(len(points), p=far / far.sum()))
-    return points[chosen]
+    return chosen

@@ -37,11 +37,11 @@ PARTICLES = 100
 PER_PARTICLE = 10
 """Proposals from q for each particle."""
 
-_EFFECTIVE = 0.5  # smallest effective share of the particles after a step of b
+_EFFECTIVE = 0.35  # smallest effective share of the particles after a step of b
 _SMALLEST_INCREASE = 1e-3  # of b
 _MOST_STEPS = 20
-_MOST_MOVES = 30  # of the particles at b = 1; chains, which follow, cost ten times as much
-_MOST_NEAR = 45  # the same while the effective number is near what is wanted; other particles cost more than 15 moves
+_MOST_MOVES = 20  # of the particles at b = 1; chains, which follow, cost ten times as much
+_MOST_NEAR = 30  # the same while the effective number is near what is wanted; other particles cost more than 10 moves
 _NEAR = 0.75  # share of the wanted effective number that is near it
 _FEWEST_MOVES = 6  # at b = 1; draws that fail are the start of a further attempt, and resampled particles are equal
 _FEWEST_LINEAGES = 5.0  # effective number of lineages whose means estimate a variance
@@ -49,9 +49,10 @@ _SLOWEST = 0.5  # least growth of the effective number with the moves, relative 
 _MORE_PARTICLES = 3  # times as many particles in a second attempt
 _INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
 _LAST = 2  # moves after which the particles are draws
-_LEAPFROG = 4  # steps of a trajectory
+_LENGTH = np.pi / 2  # of a trajectory; it draws afresh from a normal distribution, a longer one turns back
+_MOST_LEAPFROG = 10  # steps of a trajectory, which is shorter if the step size is small
 _FIRST_STEP = 0.4
-_LARGEST_STEP = 0.4  # a trajectory of length pi / 2 draws afresh from a normal distribution, a longer one turns back
+_LARGEST_STEP = 0.4
 _JITTER = 0.3  # of the step size of a particle, so that no direction has a period of one trajectory
 _ACCEPTANCE = 0.8
 _ADAPTATION = 1.5  # change of the logarithm of the step size per unit of the acceptance rate
@@ -302,7 +303,7 @@ class _Particles:
         energy = 0.5 * np.square(momentum).sum(axis=1) - before.log_density(b)
         state = before
         with np.errstate(all="ignore"):  # a trajectory that diverges is rejected
-            for _ in range(_LEAPFROG):
+            for _ in range(min(_MOST_LEAPFROG, round(_LENGTH / self.step))):
                 momentum = momentum + 0.5 * step * state.slope(b)
                 state = self._evaluate(state.x + step * momentum)
                 momentum = momentum + 0.5 * step * state.slope(b)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from slayr_py.inference.sampling.population import improve
+from slayr_py.inference.sampling.population import improve, normal_mixture
 
 
 def two_modes(points):
@@ -115,3 +115,13 @@ def test_a_population_of_few_good_points_reaches_the_posterior():
         assert 1 < found.steps <= 10 and good(found.pareto_k, found.ess)
         # At least 100 effective draws, which systematic resampling makes no worse.
         assert np.abs(found.draws.mean(axis=0) / scales).max() < 0.4
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_distant_modes_have_a_normal_distribution_each_in_many_dimensions(seed):
+    # Their distance is most of the variance of one direction of twelve, and small where all variances are 1.
+    rng = np.random.default_rng(seed)
+    points = np.repeat([[4.0], [-4.0]], 128, axis=0) + 0.8 * rng.standard_normal((256, 12))
+    found = normal_mixture(points, np.full(256, 1 / 256), np.cov(points.T), rng)
+    np.testing.assert_allclose(np.sort(found.centres.mean(axis=1)), [-4, 4], atol=0.1)
+    np.testing.assert_allclose(found.shares, 0.5, atol=1e-6)
