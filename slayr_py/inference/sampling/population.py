@@ -354,12 +354,11 @@ def normal_mixture(
     lowest = np.inf
     best_k = 0
     for k in range(1, 1 + max(1, min(_MOST_COMPONENTS, int(effective / (_DRAWS_PER_COMPONENT * p))))):
-        normals, log_likelihood = _fit_normals(white, weights, _around(white, weights, k, rng))
+        starts = [_around(white, weights, k, rng)]
         if k > 1:
-            parts = _nearest(points, points[_spread(points, weights, k, rng)])
-            other = _fit_normals(white, weights, _normals(white, weights[:, None] * (parts[:, None] == np.arange(k))))
-            if other[1] > log_likelihood:
-                normals, log_likelihood = other
+            nearest = _nearest(points, points[_spread(points, weights, k, rng)])
+            starts.append(_normals(white, weights[:, None] * (nearest[:, None] == np.arange(k))))
+        normals, log_likelihood = max((_fit_normals(white, weights, start) for start in starts), key=lambda fit: fit[1])
         size = k * (1 + p + p * (p + 1) / 2) - 1
         criterion = size * np.log(effective) - 2 * effective * log_likelihood
         if criterion < lowest:
@@ -392,7 +391,7 @@ def _normals(points: FloatArray, shares: FloatArray) -> Normals:
     size = np.maximum(shares.sum(axis=0), 1e-12)
     centres = shares.T @ points / size[:, None]
     apart = points - centres[:, None]
-    covariances = np.einsum("mk,kmi,kmj->kij", shares, apart, apart, optimize=True) / size[:, None, None]
+    covariances = (apart * shares.T[:, :, None]).transpose(0, 2, 1) @ apart / size[:, None, None]
     return Normals(centres, size / size.sum(), np.linalg.cholesky(covariances + _RIDGE * np.eye(points.shape[1])))
 
 
