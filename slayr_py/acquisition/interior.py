@@ -8,7 +8,7 @@ ranges that contain the optimum. With b the best observation, the search multipl
 
 over the floats d. w is the density of Beta(2, 2) relative to its maximum, mixed with a uniform one (Hesterberg 1995,
 "Weighted average importance sampling and defensive mixture distributions", Technometrics 37), so that no bound is
-excluded: a factor is at least e / (1 + e), 1/6. The minimum with 1 means that only a value which is nearer to a
+excluded: a factor is at least e / (1 + e), about 1/21. The minimum with 1 means that only a value which is nearer to a
 bound than that of the best observation needs a larger improvement.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from slayr_py.space import Encoded, Encoder, FloatArray
 
-_PEDESTAL = 0.2  # e
+_PEDESTAL = 0.05  # e
 
 
 @dataclass(frozen=True, eq=False)

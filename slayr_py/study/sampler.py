@@ -91,7 +91,7 @@ class StanGPSampler(BaseSampler):
         Weight of the prior: by default a tenth of the budget in `minimize`, and 5 in studies without a budget.
     interior : bool, optional
         Whether the optimum is believed to be inside the ranges of the floats. A value that is nearer to a bound than
-        that of the best trial then needs a larger expected improvement, at a bound up to six times as large for each
+        that of the best trial then needs a larger expected improvement, at a bound up to 21 times as large for each
         parameter, so that fewer faces and corners are evaluated. By default it is for one objective and an acquisition
         that is an improvement, without a ``prior``; True needs these. Give False if the best value of a float may be at
         its bound.

@@ -34,7 +34,7 @@ def test_only_floats_nearer_to_a_bound_than_the_best_one_have_a_factor():
     interior = Interior.of(encoder, at(encoder, x=2.0, z=0.0, n=5))
     for x in (2.0, 5.0, 8.0):  # as near to the other bound as the best one is to its own
         np.testing.assert_allclose(interior.values(at(encoder, x=x, z=0.0, n=9, kind="b")), 0.0, atol=1e-12)
-    weight = {u: 4 * u * (1 - u) + 0.2 for u in (0.0, 0.1, 0.2, 0.5)}
+    weight = {u: 4 * u * (1 - u) + 0.05 for u in (0.0, 0.1, 0.2, 0.5)}
     expected = np.log(weight[0.1] / weight[0.2]) + np.log(weight[0.0] / weight[0.5])
     np.testing.assert_allclose(interior.values(at(encoder, x=9.0, z=1.0)), expected)
     at_bound = Interior.of(encoder, at(encoder, x=10.0, z=-1.0))
