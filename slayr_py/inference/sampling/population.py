@@ -338,13 +338,14 @@ class Normals(NamedTuple):
 
 
 def normal_mixture(
-    points: FloatArray, weights: FloatArray, covariance: FloatArray, rng: np.random.Generator
+    points: FloatArray, weights: FloatArray, covariance: FloatArray, rng: np.random.Generator, distant: bool = False
 ) -> Normals:
     """Fit normal distributions to weighted points by maximum likelihood; the BIC decides their number.
 
-    The number grows until two further distributions do not improve the BIC. Expectation maximisation starts twice:
-    around points that are far from each other where all variances are 1, and from the points nearest to each of some
-    that are far from each other in the program's coordinates. In the first, variances between modes hide the modes.
+    The number grows until two further distributions do not improve the BIC. Expectation maximisation starts around
+    points that are far from each other where all variances are 1. There the variances between distant modes hide the
+    modes: with ``distant``, it also starts from the points nearest to each of some that are far from each other in the
+    program's coordinates, and the larger likelihood decides.
     """
     p = points.shape[1]
     root = np.linalg.cholesky(covariance)
@@ -355,7 +356,7 @@ def normal_mixture(
     best_k = 0
     for k in range(1, 1 + max(1, min(_MOST_COMPONENTS, int(effective / (_DRAWS_PER_COMPONENT * p))))):
         starts = [_around(white, weights, k, rng)]
-        if k > 1:
+        if distant and k > 1:
             nearest = _nearest(points, points[_spread(points, weights, k, rng)])
             starts.append(_normals(white, weights[:, None] * (nearest[:, None] == np.arange(k))))
         normals, log_likelihood = max((_fit_normals(white, weights, start) for start in starts), key=lambda fit: fit[1])
@@ -391,7 +392,7 @@ def _normals(points: FloatArray, shares: FloatArray) -> Normals:
     size = np.maximum(shares.sum(axis=0), 1e-12)
     centres = shares.T @ points / size[:, None]
     apart = points - centres[:, None]
-    covariances = (apart * shares.T[:, :, None]).transpose(0, 2, 1) @ apart / size[:, None, None]
+    covariances = np.einsum("mk,kmi,kmj->kij", shares, apart, apart, optimize=True) / size[:, None, None]
     return Normals(centres, size / size.sum(), np.linalg.cholesky(covariances + _RIDGE * np.eye(points.shape[1])))
 
 

@@ -224,7 +224,7 @@ class _Target:
         """Fit q to draws (m, P); the correlations of a single normal are shrunk by a share that grows with P / m."""
         m, p = draws.shape
         covariance = np.cov(draws.T).reshape(p, p)
-        fitted = normal_mixture(draws, np.full(m, 1 / m), covariance, rng)
+        fitted = normal_mixture(draws, np.full(m, 1 / m), covariance, rng, distant=True)
         if len(fitted.shares) == 1:
             covariance = covariance * (m / (m + p))
             covariance[np.diag_indices(p)] *= (m + p) / m

@@ -122,6 +122,6 @@ def test_distant_modes_have_a_normal_distribution_each_in_many_dimensions(seed):
     # Their distance is most of the variance of one direction of twelve, and small where all variances are 1.
     rng = np.random.default_rng(seed)
     points = np.repeat([[4.0], [-4.0]], 128, axis=0) + 0.8 * rng.standard_normal((256, 12))
-    found = normal_mixture(points, np.full(256, 1 / 256), np.cov(points.T), rng)
+    found = normal_mixture(points, np.full(256, 1 / 256), np.cov(points.T), rng, distant=True)
     np.testing.assert_allclose(np.sort(found.centres.mean(axis=1)), [-4, 4], atol=0.1)
     np.testing.assert_allclose(found.shares, 0.5, atol=1e-6)
