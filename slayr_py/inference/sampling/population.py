@@ -357,7 +357,7 @@ def normal_mixture(
     for k in range(1, 1 + max(1, min(_MOST_COMPONENTS, int(effective / (_DRAWS_PER_COMPONENT * p))))):
         starts = [_around(white, weights, k, rng)]
         if distant and k > 1:
-            nearest = _nearest(points, points[_spread(points, weights, k, rng)])
+            nearest = _nearest(points, _spread(points, weights, k, rng))
             starts.append(_normals(white, weights[:, None] * (nearest[:, None] == np.arange(k))))
         normals, log_likelihood = max((_fit_normals(white, weights, start) for start in starts), key=lambda fit: fit[1])
         size = k * (1 + p + p * (p + 1) / 2) - 1
@@ -398,7 +398,7 @@ def _normals(points: FloatArray, shares: FloatArray) -> Normals:
 
 def _around(points: FloatArray, weights: FloatArray, k: int, rng: np.random.Generator) -> Normals:
     """Return normal distributions with unit covariances around k points."""
-    centres = points[_spread(points, weights, k, rng)] if k > 1 else (weights @ points)[None]
+    centres = _spread(points, weights, k, rng) if k > 1 else (weights @ points)[None]
     return Normals(centres, np.full(k, 1 / k), np.tile(np.eye(points.shape[1]), (k, 1, 1)))
 
 
@@ -407,12 +407,12 @@ def _nearest(points: FloatArray, centres: FloatArray) -> NDArray[np.intp]:
     return np.asarray(np.square(points[:, None] - centres).sum(axis=2).argmin(axis=1))
 
 
-def _spread(points: FloatArray, weights: FloatArray, k: int, rng: np.random.Generator) -> list[int]:
-    """Return k of m points (m, P) that are far from each other (Arthur & Vassilvitskii 2007, "k-means++")."""
+def _spread(points: FloatArray, weights: FloatArray, k: int, rng: np.random.Generator) -> FloatArray:
+    """Return k of the points (m, P) that are far from each other (Arthur & Vassilvitskii 2007, "k-means++")."""
     chosen = [rng.choice(len(points), p=weights)]
     squares = np.full(len(points), np.inf)
     for _ in range(1, k):
         squares = np.minimum(squares, np.square(points - points[chosen[-1]]).sum(axis=1))
         far = weights * squares
         chosen.append(rng.choice(len(points), p=far / far.sum()))
-    return chosen
+    return points[chosen]

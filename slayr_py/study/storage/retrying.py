@@ -40,7 +40,8 @@ _LASTING = re.compile(
     r"malformed|not a database|no such|readonly|unable to open|[Pp]ermission|denied|authentication|does not exist"
 )
 
-_MISSING = "Record does not exist."  # text of the KeyErrors of Optuna's storages: the study or a trial was deleted
+MISSING = "Record does not exist"
+"""Text, with a full stop, of the KeyErrors of Optuna's storages: the study or a trial was deleted."""
 
 Answer = TypeVar("Answer")
 
@@ -53,17 +54,14 @@ def is_storage_error(error: BaseException) -> bool:
 
 def was_deleted(error: BaseException) -> bool:
     """Return whether the study or a trial is no longer in the storage."""
-    return isinstance(error, KeyError) and error.args == (_MISSING,)
+    return isinstance(error, KeyError) and error.args == (f"{MISSING}.",)
 
 
 def storage_reason(error: BaseException) -> str:
     """Return the first line of the driver's own message, without the additions of SQLAlchemy and Optuna."""
     cause = error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ is not None else error
-    lines = (
-        str(cause.args[0] if isinstance(cause, KeyError) else getattr(cause, "orig", None) or cause)
-        .strip()
-        .splitlines()
-    )
+    text = cause.args[0] if was_deleted(cause) else getattr(cause, "orig", None) or cause  # a KeyError quotes its text
+    lines = str(text).strip().splitlines()
     return lines[0].rstrip(".") if lines else type(cause).__name__
 
 
