@@ -34,13 +34,13 @@ class Taken:
     ----------
     encoded : Encoded
         n configurations.
-    radius : float or (n,) float64
+    radius : float
         Configurations are neighbours if their levels and active parameters are equal and no real parameter differs by
         more than this in unit values.
     """
 
     encoded: Encoded
-    radius: float | FloatArray = NEIGHBOURHOOD
+    radius: float = NEIGHBOURHOOD
 
     def __len__(self) -> int:
         return len(self.encoded)
@@ -50,7 +50,7 @@ class Taken:
         if not len(self):
             return np.zeros(len(encoded), dtype=np.bool_)
         real = np.array([d.is_real for d in encoded.encoder.dimensions])
-        reach = np.outer(real, np.broadcast_to(self.radius, len(self)))
+        reach = np.where(real, self.radius, 0.0)
         first, *rest = np.argsort(~real, kind="stable")  # a real parameter separates most configurations
         all_rows = np.arange(len(encoded))[:, None]
         rows, others = np.nonzero(self._agree(encoded, first, reach, all_rows, np.arange(len(self))))
@@ -60,7 +60,7 @@ class Taken:
             others = others[agree]
         contained = np.zeros(len(encoded), dtype=np.bool_)
         contained[rows] = True
-        if self._rounding > np.min(self.radius):
+        if self._rounding > self.radius:
             contained |= np.array([key in self._keys for key in keys(encoded)], dtype=np.bool_)
         return contained
 
@@ -70,12 +70,7 @@ class Taken:
         """Return whether a parameter is inactive in both configurations of pairs, or active and near."""
         active = encoded.active[:, j][rows]
         apart = np.abs(encoded.unit_values[:, j][rows] - self.encoded.unit_values[:, j][others])
-        return np.asarray((active == self.encoded.active[:, j][others]) & (~active | (apart <= reach[j][others])))
-
-    def joined(self, other: Taken) -> Taken:
-        """Return the union of both."""
-        radii = [np.broadcast_to(each.radius, len(each)) for each in (self, other)]
-        return Taken(self.encoded.concatenate(other.encoded), np.concatenate(radii))
+        return np.asarray((active == self.encoded.active[:, j][others]) & (~active | (apart <= reach[j])))
 
     @cached_property
     def _rounding(self) -> float:

@@ -14,6 +14,7 @@ from slayr_py.acquisition.identity import Taken
 from slayr_py.acquisition.interior import Interior
 from slayr_py.acquisition.merit import Merit
 from slayr_py.acquisition.optimum_prior import OptimumPrior
+from slayr_py.acquisition.plateaus import Plateaus
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _BLOCK = 2**17  # doubles in the largest array of a block of configurations: 1 MB, about one core's share of the cache
@@ -21,7 +22,10 @@ _BLOCK = 2**17  # doubles in the largest array of a block of configurations: 1 M
 
 @dataclass(frozen=True)
 class Landscape:
-    """Merit plus logarithms of factors: feasibility, beliefs about the optimum, and the inverse of the expected cost.
+    """Merit plus logarithms of factors.
+
+    These are feasibility, beliefs about the optimum, the probability of a new value, and the inverse of the expected
+    cost.
 
     It is minus infinity at genotypes not to be suggested.
 
@@ -40,6 +44,7 @@ class Landscape:
         Values that all genotypes get.
     prior : OptimumPrior, optional
     interior : Interior, optional
+    plateaus : Plateaus, optional
     cost : Cost, optional
         The logarithm of the expected cost is subtracted from the merit.
     """
@@ -52,12 +57,13 @@ class Landscape:
     fixed: Fixed | None = None
     prior: OptimumPrior | None = None
     interior: Interior | None = None
+    plateaus: Plateaus | None = None
     cost: Cost | None = None
 
     @property
-    def summands(self) -> tuple[Feasibility | OptimumPrior | Interior | Cost, ...]:
+    def summands(self) -> tuple[Feasibility | OptimumPrior | Interior | Plateaus | Cost, ...]:
         """Return what is added to the merit."""
-        others = (self.prior, self.interior, self.cost)
+        others = (self.prior, self.interior, self.plateaus, self.cost)
         return (*self.feasibility, *(each for each in others if each is not None))
 
     def subset(self, n_draws: int) -> Landscape:

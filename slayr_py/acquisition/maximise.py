@@ -26,7 +26,7 @@ from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.maximisation import Maximisation
 from slayr_py.acquisition.merit import Merit, OneObjective
 from slayr_py.acquisition.optimum_prior import OptimumPrior
-from slayr_py.acquisition.plateaus import REPEATED, plateaus
+from slayr_py.acquisition.plateaus import Plateaus
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, Fixed
@@ -57,6 +57,8 @@ class Suggestion(NamedTuple):
         Expected cost of the evaluation, in its unit; None if costs are not modelled.
     interior : float
         Logarithm of the factor of the belief that the optimum is inside the ranges; 0 without it.
+    new : float
+        Logarithm of the probability of a new value, by which the criterion was multiplied; 0 without plateaus.
     """
 
     config: Configuration
@@ -67,6 +69,7 @@ class Suggestion(NamedTuple):
     note: str = ""
     cost: float | None = None
     interior: float = 0.0
+    new: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -93,7 +96,7 @@ def suggest(
     fixed: Mapping[str, object] | Fixed | None = None,
     prior: OptimumPrior | None = None,
     cost: Posterior | None = None,
-    interior: bool = False,
+    interior: bool | None = False,
     avoid_plateaus: bool = False,
     effort: Effort = DEFAULT,
 ) -> Suggestion:
@@ -136,13 +139,14 @@ def suggest(
     cost : Posterior, optional
         Model of the logarithm of the cost of an evaluation: an improvement is then divided by its expected cost. The
         logarithm of the criterion has to be maximised, as of "ei".
-    interior : bool
+    interior : bool or None
         Whether the criterion is multiplied by a weak belief that the optimum is inside the ranges of the floats; see
-        `slayr_py.acquisition.interior`. It is left out with ``prior``, without a best value, if the logarithm of the
-        criterion is not maximised, and if the criterion vanishes at the maximum of the product.
+        `slayr_py.acquisition.interior`. None: unless plateaus exist. It is left out with ``prior``, without a best
+        value, if the logarithm of the criterion is not maximised, and if the criterion vanishes at the maximum of the
+        product.
     avoid_plateaus : bool
-        Whether neighbourhoods of observed points with equal values are left out once the last two values repeat earlier
-        ones; the note says so.
+        Whether the criterion is multiplied by the probability of a new value where the objective has plateaus, see
+        `slayr_py.acquisition.plateaus`; the note says so.
     effort : Effort
         Numbers of candidates, maximisations and draws.
 
@@ -174,8 +178,9 @@ def suggest(
 
     with one_thread():
         search = Search.of([posterior], pending, exclude, feasibility, fixed, effort, prior, cost)
-        believed = interior and prior is None and best is not None and criterion.is_logarithm
-        search = replace(search, interior=believed, avoid_plateaus=avoid_plateaus)
+        if prior is not None or best is None or not criterion.is_logarithm:
+            interior = False
+        search = replace(search, interior=interior, avoid_plateaus=avoid_plateaus)
         maximised = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = maximised.error(found.encoded, posterior.chains(maximised.predictor.n_draws))
@@ -199,6 +204,7 @@ class Search:
     most : int
         Most draws of an objective.
     interior, avoid_plateaus : bool
+        See `suggest`; ``interior`` may be None.
     """
 
     posteriors: Sequence[Posterior]
@@ -210,7 +216,7 @@ class Search:
     prior: OptimumPrior | None
     effort: Effort
     most: int
-    interior: bool = False
+    interior: bool | None = False
     avoid_plateaus: bool = False
 
     @classmethod
@@ -248,17 +254,22 @@ class Search:
         pool = candidates(first, rng, self.effort.candidates, self.kept, doubtful, front, self.prior)
         pool, taken = _available(pool, self.excluded.concatenate(self.running))
         reasons = []
-        flat = plateaus(first.train, first.targets.y, pool.encoded) if self.avoid_plateaus else None
+        flat = Plateaus.of(first.train, first.targets.y) if self.avoid_plateaus else None
         if flat is not None:
-            around, beyond = flat
-            pool = pool[beyond]
-            taken = around if taken is None else taken.joined(around)
-            reasons = [f"the last {REPEATED} values repeat earlier ones, so that plateaus are avoided"]
+            reasons = ["values repeat those of points nearby, so that the probability of a new value is a factor"]
         inside = None
-        if self.interior:
+        if self.interior or (self.interior is None and flat is None):
             inside = Interior.of(first.encoder, first.train[best_first(first, doubtful)[:1]])
         landscape = Landscape(
-            first.encoder, merit, self.models, taken, fixed=self.kept, prior=self.prior, interior=inside, cost=self.cost
+            first.encoder,
+            merit,
+            self.models,
+            taken,
+            fixed=self.kept,
+            prior=self.prior,
+            interior=inside,
+            plateaus=flat,
+            cost=self.cost,
         )
         return _search(landscape, pool, self.effort, least_feasible, reasons)
 
@@ -271,7 +282,8 @@ class Search:
             predicted.append((float(centre[0]), float(spread[0])))
         config = self.posteriors[0].encoder.decode(found.encoded)[0]
         cost = None if self.cost is None else float(self.cost.expected(found.encoded)[0])
-        return Suggestion(config, found.value, tuple(predicted), error, found.feasible, note, cost, found.interior)
+        factors = (found.interior, found.new)
+        return Suggestion(config, found.value, tuple(predicted), error, found.feasible, note, cost, *factors)
 
 
 def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_] | None:
@@ -291,12 +303,13 @@ def pending_that_count(pending: Encoded, models: Sequence[Feasibility], best: fl
 
 
 class Found(NamedTuple):
-    """A configuration with the criterion, the probability of feasibility and the factor of `Interior` (log) there."""
+    """A configuration with the criterion, the probability of feasibility, and the logarithms of other factors there."""
 
     encoded: Encoded
     value: float
     feasible: float
     interior: float
+    new: float
 
 
 def _search(
@@ -310,9 +323,9 @@ def _search(
 
     def maximise(search: Maximisation) -> Found:
         chosen = search.maximum()
-        interior = search.landscape.interior
-        inside = 0.0 if interior is None else float(interior.values(chosen)[0])
-        return Found(chosen, merit.at(chosen), landscape.probability(chosen), inside)
+        factors = (search.landscape.interior, search.landscape.plateaus)
+        logs = (0.0 if factor is None else float(factor.values(chosen)[0]) for factor in factors)
+        return Found(chosen, merit.at(chosen), landscape.probability(chosen), *logs)
 
     search = Maximisation.of(replace(landscape, interior=None), pool, effort)
     if landscape.interior is None:

@@ -1,69 +1,153 @@
-"""Plateaus: regions in which an objective has exactly the same value.
+r"""The probability that a value is new, where an objective has exactly the same value in regions.
 
 Tables that return the value of the nearest row, rounding and thresholds inside an objective make it constant in
 regions. The model is smooth: it expects an improvement between two points with the best value, and just beyond them,
-and every evaluation there returns the same value again. Once the last values tell that this happens, a neighbourhood of
-each point is left out, as wide as the distance to the nearest point with the same value. With every further value that
-repeats another, all of them grow by this width, as long as a part of the space remains.
+and every evaluation there returns the same value again. Whether earlier evaluations repeated a value tells how wide
+the plateaus are. At the distance d from the nearest point that was observed before, a value is repeated with
+probability
+
+    s exp(-(d / w)^2),   s ~ Beta(5, 1), log w uniform,
+
+independently of others. Distances are Euclidean, of the real parameters in unit values, between points with equal
+levels and active parameters; other points are infinitely far away. The share s and the width w have a posterior for
+each value, from the evaluations whose nearest point had it. All other evaluations count as a few, so that plateaus are
+alike as long as little is known about one. The prior says that beside a point its value is mostly repeated.
+
+The criterion is multiplied by the probability of a new value, if there are plateaus. Values may also repeat by chance,
+such as accuracies of few examples; then the nearest point has the repeated value no more often than any other point. So
+plateaus exist if a Bayes factor above 1 says that it does, see `_evidence`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaln
 
-from slayr_py.acquisition.identity import Taken, branches
 from slayr_py.space import Encoded, FloatArray
 
-REPEATED = 2
-"""Number of the last values that must repeat earlier ones before plateaus are avoided."""
-
-_LEFT = 0.02  # smallest share of the candidates that must remain
-
-
-def repetitions(y: FloatArray) -> int:
-    """Return how many of the last values (n,), in the order of their evaluation, repeat earlier ones in a row."""
-    new = np.flatnonzero(~np.tril(y[:, None] == y[None, :], -1).any(axis=1))
-    return len(y) - 1 - int(new[-1])
+_SHARES, _WIDTHS = (a.ravel() for a in np.meshgrid(np.linspace(0.05, 1.0, 20), np.geomspace(1e-3, 10.0, 50)))
+_SHARE = 4.0 * np.log(_SHARES)  # log prior
+_OTHERS = 3.0  # evaluations as which all those near other values count
+_DISTANCES = np.geomspace(1e-4, 10.0, 200)
+_SMALLEST = 1e-12  # probability of a new value
 
 
-def neighbourhoods(train: Encoded, y: FloatArray) -> Taken | None:
-    """Return the observed points with the same value as another one, and the distances to the nearest of them.
+@dataclass(frozen=True, eq=False)
+class Plateaus:
+    """The posterior probability of a new value.
 
-    Distances are those of the real parameters, in unit values and the maximum norm, between points with equal levels
-    and active parameters. The result is None if there are no such points.
-    """
-    branch = branches(train)
-    equal = (y[:, None] == y[None, :]) & (branch[:, None] == branch[None, :])
-    np.fill_diagonal(equal, False)
-    real = np.flatnonzero([d.is_real for d in train.encoder.dimensions])
-    values = np.where(train.active, train.unit_values, 0.0)[:, real]
-    distances = np.max(np.abs(values[:, None] - values[None, :]), axis=2, initial=0.0)
-    nearest = np.where(equal, distances, np.inf).min(axis=1)
-    rows = np.flatnonzero(np.isfinite(nearest))
-    return Taken(train[rows], nearest[rows]) if len(rows) else None
-
-
-def plateaus(train: Encoded, y: FloatArray, candidates: Encoded) -> tuple[Taken, NDArray[np.bool_]] | None:
-    """Return the neighbourhoods to avoid, and which of m candidates are not in them, (m,).
-
-    The result is None unless each of the last two values repeats an earlier one, and some of the candidates remain.
-
-    Parameters
+    Attributes
     ----------
     train : Encoded
         n configurations in the order of their evaluation.
-    y : (n,) float64
-        Their values.
-    candidates : Encoded
-        Candidates of the search.
+    log_new : (n, 200) float64
+        Logarithms of the probability of a new value at the distances ``_DISTANCES`` from each of them.
     """
-    width = float(repetitions(y) - REPEATED + 1)
-    found = neighbourhoods(train, y) if width > 0 else None
-    while found is not None and width >= 1:
-        wide = Taken(found.encoded, width * found.radius)
-        beyond = ~wide.contains(candidates)
-        if np.mean(beyond) >= _LEFT:
-            return wide, beyond
-        width /= 2
-    return None
+
+    train: Encoded
+    log_new: FloatArray
+
+    @classmethod
+    def of(cls, train: Encoded, y: FloatArray) -> Plateaus | None:
+        """Return the posterior given values (n,); None if repetitions are none, or probably by chance."""
+        earlier = np.tril(np.ones((len(y), len(y)), dtype=np.bool_), -1)
+        before = np.where(earlier, _squared_distances(train, train), np.inf)
+        equal = y[:, None] == y[None, :]
+        if _evidence(equal, before) <= 0:
+            return None
+        rows = np.flatnonzero(np.isfinite(before.min(axis=1)))
+        p = _repetition(np.sqrt(before.min(axis=1)[rows]))
+        repeats = (earlier & equal).any(axis=1)[rows]
+        log_likelihood = np.where(repeats[:, None], np.log(p), np.log1p(-p))
+        _, value_of = np.unique(y, return_inverse=True)
+        value_near = value_of[before.argmin(axis=1)[rows]]
+        posteriors = []
+        for value in range(value_of.max() + 1):
+            own = value_near == value
+            others = log_likelihood[~own].sum(axis=0) * min(1.0, _OTHERS / max(np.sum(~own), 1))
+            posteriors.append(_posterior(log_likelihood[own].sum(axis=0) + others))
+        repeated = np.stack(posteriors) @ _repetition(_DISTANCES).T
+        return cls(train, np.log(np.maximum(1 - repeated, _SMALLEST))[value_of])
+
+    def values(self, encoded: Encoded) -> FloatArray:
+        """Return the logarithm of the probability of a new value (m,) at configurations."""
+        return self._interpolated(encoded)[0]
+
+    def values_and_gradients(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return these logarithms (m,), and their derivatives by the real inputs (m, D_real)."""
+        values, by_log_distance, nearest, squared = self._interpolated(encoded)
+        towards = _real(encoded) - _real(self.train)[nearest]
+        return values, (by_log_distance / np.maximum(squared, _DISTANCES[0] ** 2))[:, None] * towards
+
+    def _interpolated(self, encoded: Encoded) -> tuple[FloatArray, FloatArray, NDArray[np.intp], FloatArray]:
+        """Return the logarithm (m,), its derivative by log d, the nearest point, and d^2.
+
+        The logarithm is linear in log d between two of the distances; farther away it is 0.
+        """
+        squared = _squared_distances(encoded, self.train)
+        nearest = squared.argmin(axis=1)
+        squared = np.take_along_axis(squared, nearest[:, None], axis=1)[:, 0]
+        knots = np.log(_DISTANCES)
+        log_distance = np.clip(0.5 * np.log(np.maximum(squared, _DISTANCES[0] ** 2)), knots[0], knots[-1])
+        left = np.minimum(np.searchsorted(knots, log_distance, side="right") - 1, len(knots) - 2)
+        lower, upper = self.log_new[nearest, left], self.log_new[nearest, left + 1]
+        slope = (upper - lower) / (knots[left + 1] - knots[left])
+        apart = squared <= _DISTANCES[-1] ** 2
+        inside = apart & (squared > _DISTANCES[0] ** 2)
+        values = np.where(apart, lower + slope * (log_distance - knots[left]), 0.0)
+        return values, np.where(inside, slope, 0.0), nearest, np.where(apart, squared, 1.0)
+
+
+def _evidence(equal: NDArray[np.bool_], before: FloatArray) -> float:
+    """Return the logarithm of the Bayes factor of plateaus against repetitions by chance.
+
+    Under plateaus the nearest earlier point has the repeated value with a probability that is uniform in (0, 1); by
+    chance, with the share of the earlier points that have this value.
+
+    Parameters
+    ----------
+    equal : (n, n) bool
+        Which values are equal.
+    before : (n, n) float64
+        Squared distances of each point from earlier ones; infinite for others.
+    """
+    shares, nearest = [], []
+    for row, squared in zip(equal, before, strict=True):
+        comparable = np.isfinite(squared)
+        if 0 < np.sum(row & comparable) < np.sum(comparable):
+            shares.append(np.mean(row[comparable]))
+            nearest.append(row[squared.argmin()])
+    by_chance = np.log(np.where(nearest, shares, 1 - np.array(shares))).sum()
+    return float(betaln(1 + np.sum(nearest), 1 + np.sum(~np.array(nearest, dtype=np.bool_))) - by_chance)
+
+
+def _repetition(distances: FloatArray) -> FloatArray:
+    """Return probabilities (n, k) of a repetition at distances (n,) for each share and width."""
+    return np.clip(_SHARES * np.exp(-np.square(distances[:, None] / _WIDTHS)), _SMALLEST, 1 - _SMALLEST)
+
+
+def _posterior(log_likelihood: FloatArray) -> FloatArray:
+    log_posterior = log_likelihood + _SHARE
+    weights = np.exp(log_posterior - log_posterior.max())
+    return np.asarray(weights / weights.sum())
+
+
+def _real(encoded: Encoded) -> FloatArray:
+    """Return the real parameters (m, D_real) in unit values, 0 where inactive."""
+    real = np.flatnonzero([d.is_real for d in encoded.encoder.dimensions])
+    return np.where(encoded.active, encoded.unit_values, 0.0)[:, real]
+
+
+def _squared_distances(a: Encoded, b: Encoded) -> FloatArray:
+    """Return squared distances (n_a, n_b), infinite between points with different levels or active parameters."""
+    x, z = _real(a), _real(b)
+    squared = np.square(x).sum(axis=1)[:, None] + np.square(z).sum(axis=1) - 2 * x @ z.T
+    levels = np.flatnonzero([not d.is_real for d in a.encoder.dimensions])
+    same = np.ones(squared.shape, dtype=np.bool_)
+    for of_a, of_b in ((a.unit_values[:, levels], b.unit_values[:, levels]), (a.active, b.active)):
+        for left, right in zip(of_a.T, of_b.T, strict=True):
+            same &= left[:, None] == right
+    return np.where(same, np.maximum(squared, 0.0), np.inf)

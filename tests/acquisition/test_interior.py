@@ -94,6 +94,29 @@ def test_a_suggestion_stays_inside_unless_a_bound_promises_more(sloping):
 
 
 @pytest.mark.stan
+def test_plateaus_end_the_belief_unless_it_was_asked_for():
+    """A table's best row may be anywhere, as the bounds are those of its rows."""
+    gp = sl.GaussianProcess(ConfigurationSpace({"x0": (0.0, 1.0), "x1": (0.0, 1.0)}))
+    configs = [{"x0": x0, "x1": 0.5} for x0 in np.random.default_rng(1).uniform(0, 0.9, 16)]
+    posterior = gp.fit(configs, [-float(np.floor(5 * c["x0"])) for c in configs], method="map", seed=1)
+    options = {"best": -4.0, "t": 1, "exclude": configs, "avoid_plateaus": True}
+
+    def found_in(posterior):
+        suggestions = {
+            i: suggest(posterior, rng=np.random.default_rng(0), interior=i, **options) for i in (False, None, True)
+        }
+        return {i: suggestion._replace(error=0.0) for i, suggestion in suggestions.items()}  # NaN for a mode
+
+    found = found_in(posterior)
+    assert found[None] == found[False] and found[None].interior == 0 > found[None].new
+    assert found[True].config != found[None].config and found[True].new < 0
+    smooth = gp.fit(configs, [-c["x0"] for c in configs], method="map", seed=1)
+    options["best"] = min(-c["x0"] for c in configs)
+    found = found_in(smooth)
+    assert found[None] == found[True] != found[False] and found[None].new == 0
+
+
+@pytest.mark.stan
 def test_searches_with_and_without_the_belief_share_their_first_screen(sloping):
     encoder = sloping.encoder
     merit = OneObjective(sloping.predictor(4).linearised(-1.0), 1, from_name("ei"), State(-1.0, 1, 4))

@@ -1,10 +1,12 @@
+"""The probability of a new value."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
-from slayr_py.acquisition.plateaus import neighbourhoods, plateaus, repetitions
+from slayr_py.acquisition.plateaus import Plateaus, _evidence
 from slayr_py.space import Encoder
 
 ENCODER = Encoder(ConfigurationSpace({"x": (0.0, 10.0), "y": (0.0, 1.0), "level": ["a", "b"]}))
@@ -14,38 +16,97 @@ def encoded(*points):
     return ENCODER.encode([{"x": x, "y": y, "level": level} for x, y, level in points])
 
 
-def test_repetitions_are_counted_from_the_last_value_that_was_new():
-    assert repetitions(np.array([3.0, 1.0, 2.0])) == 0
-    assert repetitions(np.array([3.0, 1.0, 3.0, 1.0])) == 2
-    assert repetitions(np.array([3.0, 3.0, 1.0, 3.0])) == 1
+def steps(n):
+    """Return points of a function that is constant where x is in [0, 2), [2, 4), ..., and its values."""
+    rng = np.random.default_rng(1)
+    x, y = rng.uniform(0, 10, n), rng.uniform(0, 1, n)
+    return encoded(*((a, b, "a") for a, b in zip(x, y, strict=True))), np.floor(x / 2)
 
 
-def test_neighbourhoods_reach_to_the_nearest_equal_value_of_the_same_level():
-    train = encoded((1, 0.5, "a"), (3, 0.6, "a"), (9, 0.5, "a"), (3.5, 0.5, "b"), (8, 0.5, "a"))
-    found = neighbourhoods(train, np.array([2.0, 2.0, 2.0, 2.0, 7.0]))
-    assert found is not None
-    np.testing.assert_allclose(found.radius, [0.2, 0.2, 0.6])
-    inside = found.contains(
-        encoded((2.9, 0.7, "a"), (2.9, 0.9, "a"), (3.5, 0.5, "b"), (5.1, 0.5, "a"), (5.1, 0.5, "b"))
-    )
-    assert inside.tolist() == [True, False, False, True, False]
-
-
-def test_two_repeated_values_are_avoided_and_further_ones_widely_while_something_is_left():
-    line = np.linspace(0.05, 9.95, 100)
-    candidates = encoded(*((x, 0.5, "a") for x in line))
-    points = encoded((2.0, 0.5, "a"), (8.0, 0.5, "a"), (3.0, 0.5, "a"), (2.4, 0.5, "a"), (2.6, 0.5, "a"))
-    values = np.array([1.0, 5.0, 1.0, 1.0, 1.0])
-    assert plateaus(points[:3], values[:3], candidates) is None
-    _, beyond = plateaus(points[:4], values[:4], candidates)
-    assert line[~beyond] == pytest.approx(line[(line > 1.6) & (line < 3.6)])
-    _, wider = plateaus(points, values, candidates)
-    assert line[~wider] == pytest.approx(line[(line > 1.2) & (line < 3.8)])
-    close = encoded((2.0, 0.5, "a"), (2.1, 0.5, "a"))
-    assert plateaus(points, values, close) is None
-
-
-def test_smooth_values_have_no_plateaus():
+def test_distinct_values_have_no_plateaus():
     train = encoded(*((x, 0.5, "a") for x in range(6)))
-    assert plateaus(train, np.array([3.0, 1.0, 1.0, 2.0, 4.0, 5.0]), train) is None
-    assert plateaus(train[:1], np.ones(1), train) is None
+    assert Plateaus.of(train, np.array([3.0, 1.0, 0.0, 2.0, 4.0, 5.0])) is None
+    assert Plateaus.of(train[:1], np.ones(1)) is None
+
+
+def test_points_of_different_levels_are_no_neighbours():
+    points = encoded((1, 0.5, "a"), (1, 0.5, "b"))
+    assert Plateaus.of(points, np.ones(2)) is None
+    train, values = steps(40)
+    found = Plateaus.of(train, values)
+    assert found is not None
+    assert found.values(encoded((5, 0.5, "b"))) == 0
+    assert found.values(encoded((5, 0.5, "a"))) < -0.5
+
+
+def test_inactive_parameters_separate_points():
+    space = ConfigurationSpace()
+    kind, depth = Categorical("kind", ["flat", "deep"]), Float("depth", (0.0, 1.0))
+    space.add(kind, depth, Float("x", (0.0, 1.0)))
+    space.add(EqualsCondition(depth, kind, "deep"))
+    encoder = Encoder(space)
+    rows = [{"kind": "deep", "depth": d, "x": 0.5} for d in (0.1, 0.9, 0.11, 0.91)]
+    found = Plateaus.of(encoder.encode(rows), np.array([1.0, 2.0, 1.0, 2.0]))
+    assert found is not None
+    new = encoder.encode([{"kind": "flat", "x": 0.5}, {"kind": "deep", "depth": 0.115, "x": 0.5}])
+    assert found.values(new)[0] == 0 > found.values(new)[1]
+
+
+def test_the_probability_of_a_new_value_grows_with_the_distance():
+    """A plateau is about as wide as the values near it tell; about another one little is known."""
+    rng = np.random.default_rng(2)
+    wide = 2 + rng.uniform(-1, 1, 25)
+    narrow = np.array([8.0, 8.3, 7.7, 8.4, 7.6])
+    train = encoded(*((x, 0.5, "a") for x in (*narrow, *wide)))
+    found = Plateaus.of(train, np.concatenate([np.arange(1.0, 6.0), np.zeros(25)]))
+    assert found is not None
+    near, beside, far = np.exp(found.values(encoded((2, 0.55, "a"), (8, 0.55, "a"), (2, 1.0, "a"))))
+    assert near < 0.2 < beside < 1
+    assert near < far < 1
+
+
+def test_repetitions_by_chance_are_no_plateaus():
+    rng = np.random.default_rng(3)
+    train = encoded(*((10 * x, y, "a") for x, y in rng.uniform(size=(40, 2))))
+    assert Plateaus.of(train, rng.integers(12, size=40).astype(float)) is None
+
+
+def test_evidence():
+    """The value of half of two points is repeated beside one of them, then that of two thirds of three points."""
+    before = np.array([[np.inf] * 4, [9, *[np.inf] * 3], [9, 1, np.inf, np.inf], [9, 4, 1, np.inf]])
+    y = np.array([0.0, 1.0, 1.0, 1.0])
+    assert _evidence(y[:, None] == y, before) == pytest.approx(0.0)
+    y = np.array([0.0, 1.0, 1.0, 0.0])
+    assert _evidence(y[:, None] == y, before) == pytest.approx(np.log(1 / 6 / (1 / 2 * 2 / 3)))
+
+
+def test_the_posterior_is_that_of_a_direct_sum():
+    train = encoded((2, 0.5, "a"), (9, 0.5, "a"), (3, 0.5, "a"), (9.5, 0.5, "a"))
+    found = Plateaus.of(train, np.array([1.0, 2.0, 1.0, 2.0]))
+    assert found is not None
+    share, log_width = np.meshgrid(np.linspace(0.05, 1, 20), np.linspace(np.log(1e-3), np.log(10), 50))
+
+    def repeated(distance):
+        return share * np.exp(-np.square(distance / np.exp(log_width)))
+
+    weights = share**4 * (1 - repeated(0.7)) * repeated(0.1) * repeated(0.05)
+    expected = 1 - np.sum(weights * repeated(0.15)) / np.sum(weights)
+    # Linear interpolation in log d.
+    assert np.exp(found.values(encoded((0.5, 0.5, "a")))) == pytest.approx(expected, rel=1e-3)
+
+
+def test_gradient():
+    train, values = steps(30)
+    found = Plateaus.of(train, values)
+    assert found is not None
+    rng = np.random.default_rng(4)
+    points = encoded(*((10 * x, y, "a") for x, y in rng.uniform(size=(200, 2))))
+    step = 1e-7
+    logs, gradients = found.values_and_gradients(points)
+    np.testing.assert_array_equal(logs, found.values(points))
+    for j, name in enumerate(ENCODER.real_names):
+        ahead = points.unit_values.copy()
+        ahead[:, ENCODER.names.index(name)] += step
+        difference = (found.values(type(points)(ahead, points.active, ENCODER)) - logs) / step
+        # A point within a step of a knot, or as near to two points, has two derivatives.
+        assert np.mean(np.abs(difference - gradients[:, j]) < 1e-4 * (1 + np.abs(difference))) > 0.98

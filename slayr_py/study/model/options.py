@@ -248,13 +248,13 @@ class SamplerOptions:
             given_reference(self.reference_point, goals_of(study))
 
     @property
-    def believes_inside(self) -> bool:
-        """Return whether the optimum of one objective is believed to be inside the ranges.
+    def inside(self) -> bool | None:
+        """Whether the optimum of one objective is believed to be inside the ranges; None: unless plateaus exist.
 
         By default it is, unless there is another belief, or a criterion that no factor can multiply.
         """
         if self.interior is None:
-            return self.prior is None and self.criterion.is_logarithm
+            return None if self.prior is None and self.criterion.is_logarithm else False
         return self.interior
 
     @property

@@ -128,7 +128,7 @@ class Proposal(AbstractContextManager["Proposal"]):
                     fitted.posteriors, front=front, reference=reference, noisy=self._noisy, **options
                 )
             criterion = self.proposer.options.criterion
-            options["interior"] = self.proposer.options.believes_inside
+            options["interior"] = self.proposer.options.inside
             options["avoid_plateaus"] = not self._noisy
             options["t"] = self.trial.number + 1 - len(self.design)
             suggestion = suggest(fitted.posterior, criterion, best=self._improved, **options)
@@ -215,6 +215,8 @@ class Proposal(AbstractContextManager["Proposal"]):
             record["acquisition"]["prior"] = {"exponent": prior.exponent, "log": float(prior.values(there)[0])}
         if suggestion.interior:
             record["acquisition"]["interior"] = suggestion.interior
+        if suggestion.new:
+            record["acquisition"]["new"] = suggestion.new
         if suggestion.note:
             record["note"] = suggestion.note
         if fitted.feasibility:

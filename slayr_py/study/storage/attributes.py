@@ -17,7 +17,8 @@ acquisition    {"name", its options, "best", "value", "error"}: value to improve
                units and sign, largest value of the criterion, and its Monte Carlo error     (model only);
                also "beyond" if the expected improvement was below the tolerance: the value less the tolerance;
                with a prior of the optimum "prior": {"exponent", "log"}, the logarithm of its factor there;
-               "interior": the logarithm of the factor of the belief that the optimum is inside the ranges
+               "interior": the logarithm of the factor of the belief that the optimum is inside the ranges;
+               "new": the logarithm of the probability of a new value, if the objective has plateaus
 stack          {"parts", "messages"}; a part is {"kernel", "weight", "method", "seed", "fit", "diagnostics"}, and
                "method" above is "mixed" if the methods of the parts differ                  (stack only)
 predicted      {"mean", "sd"} of the latent function, in the objective's units and sign; under a warp the

@@ -229,7 +229,7 @@ def test_processes_search_side_by_side_and_again_if_another_one_has_chosen_meanw
 
 
 def test_a_study_leaves_the_plateau_that_it_has_found(quick):
-    """Of the nearest rows of a table. If plateaus were not left, trials 4 to 15 would all have the value 1."""
+    """Of the nearest rows of a table. If plateaus were not left, most trials up to 15 would have the value 1."""
     rows = np.array([[0.25, 0.25], [0.25, 0.75], [0.75, 0.4], [0.9, 0.95]])
     start = [{"x": x, "y": y} for x, y in ((0.1, 0.3), (0.2, 0.8), (0.6, 0.3), (0.3, 0.2))]
     space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
@@ -242,7 +242,9 @@ def test_a_study_leaves_the_plateau_that_it_has_found(quick):
     study.optimize(nearest, 10)
     assert study.best_value == 0.0
     notes = [note for trial in study.trials[4:] for note in fit_notes(suggestion(trial))]
-    assert any("plateaus are avoided" in note for note in notes)
+    assert any("the probability of a new value is a factor" in note for note in notes)
+    factors = [suggestion(trial)["acquisition"].get("new", 0.0) for trial in study.trials[4:]]
+    assert -5 < min(factors) < 0
 
 
 @pytest.mark.parametrize(
@@ -260,7 +262,7 @@ def test_a_study_leaves_the_plateau_that_it_has_found(quick):
     ids=lambda options: next(iter(options)),
 )
 def test_plateaus_are_left_with_every_option(plane, quick, options):
-    """The initial design ends with three equal values at neighbouring points."""
+    """The initial design has two groups of equal values at neighbouring points."""
 
     def steps(config):
         value = float(np.floor(5 * config["x"]) + np.floor(2 * config["y"]))
@@ -269,9 +271,10 @@ def test_plateaus_are_left_with_every_option(plane, quick, options):
         extra = {"m": config["x"] - 0.5} if "constraints" in options else {"euros": 1 + config["x"]}
         return (value, extra) if {"constraints", "cost"} & options.keys() else value
 
-    start = [{"x": 0.1, "y": y} for y in (0.9, 0.10, 0.12, 0.14)]
-    design = {"n_initial": 4, "initial_configs": start}
-    study = sl.minimize(steps, plane, budget=6, seed=1, progress=False, **design, **options, **quick).study
-    assert any("plateaus" in note for note in fit_notes(suggestion(study.trials[4])))
-    x, y = (study.trials[4].params[name] for name in ("x", "y"))
+    start = [{"x": 0.1, "y": y} for y in (0.8, 0.10, 0.82, 0.12, 0.84, 0.14)]
+    design = {"n_initial": 6, "initial_configs": start}
+    study = sl.minimize(steps, plane, budget=8, seed=1, progress=False, **design, **options, **quick).study
+    assert any("a new value is a factor" in note for note in fit_notes(suggestion(study.trials[6])))
+    x, y = (study.trials[6].params[name] for name in ("x", "y"))
     assert abs(x - 0.1) > 0.02 or not 0.08 <= y <= 0.16
+    assert "interior" not in suggestion(study.trials[6])["acquisition"]
