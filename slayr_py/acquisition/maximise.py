@@ -145,8 +145,8 @@ def suggest(
         value, if the logarithm of the criterion is not maximised, and if the criterion vanishes at the maximum of the
         product.
     avoid_plateaus : bool
-        Whether the criterion is multiplied by the probability of a new value where the objective has plateaus, see
-        `slayr_py.acquisition.plateaus`; the note says so.
+        Whether the criterion is multiplied by the probability of a new value where the objective has exactly equal
+        values in regions; the note says so.
     effort : Effort
         Numbers of candidates, maximisations and draws.
 

@@ -105,7 +105,7 @@ def _evidence(equal: NDArray[np.bool_], before: FloatArray) -> float:
     """Return the logarithm of the Bayes factor of plateaus against repetitions by chance.
 
     Under plateaus the nearest earlier point has the repeated value with a probability that is uniform in (0, 1); by
-    chance, with the share of the earlier points that have this value.
+    chance, with the share of the earlier points that have this value. If it has the value less often, the result is 0.
 
     Parameters
     ----------
@@ -120,6 +120,8 @@ def _evidence(equal: NDArray[np.bool_], before: FloatArray) -> float:
         if 0 < np.sum(row & comparable) < np.sum(comparable):
             shares.append(np.mean(row[comparable]))
             nearest.append(row[squared.argmin()])
+    if np.sum(nearest) <= np.sum(shares):
+        return 0.0
     by_chance = np.log(np.where(nearest, shares, 1 - np.array(shares))).sum()
     return float(betaln(1 + np.sum(nearest), 1 + np.sum(~np.array(nearest, dtype=np.bool_))) - by_chance)
 

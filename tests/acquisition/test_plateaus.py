@@ -76,8 +76,13 @@ def test_evidence():
     before = np.array([[np.inf] * 4, [9, *[np.inf] * 3], [9, 1, np.inf, np.inf], [9, 4, 1, np.inf]])
     y = np.array([0.0, 1.0, 1.0, 1.0])
     assert _evidence(y[:, None] == y, before) == pytest.approx(0.0)
-    y = np.array([0.0, 1.0, 1.0, 0.0])
-    assert _evidence(y[:, None] == y, before) == pytest.approx(np.log(1 / 6 / (1 / 2 * 2 / 3)))
+    y = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
+    before = np.pad(before, ((0, 1), (0, 1)), constant_values=np.inf)
+    before[4, :4] = [4, 9, 1, 16]
+    # 0 is repeated beside 1, and 1 beside 1: B(3, 2) = 1/12 against 1/2 * 2/3 * 1/2.
+    assert _evidence(y[:, None] == y, before) == pytest.approx(np.log(1 / 12 / (1 / 2 * 2 / 3 * 1 / 2)))
+    y = np.array([0.0, 1.0, 0.0, 1.0])  # never beside an equal value
+    assert _evidence(y[:, None] == y, before[:4, :4]) == 0.0
 
 
 def test_the_posterior_is_that_of_a_direct_sum():
