@@ -93,6 +93,10 @@ def distinct(encoded: Encoded, decimals: int = _DECIMALS) -> NDArray[np.intp]:
 
 def branches(encoded: Encoded) -> NDArray[np.intp]:
     """Return a number for every configuration, (m,), equal for equal levels and equal active parameters."""
+    return np.unique(branch_rows(encoded), axis=0, return_inverse=True)[1].ravel()
+
+
+def branch_rows(encoded: Encoded) -> FloatArray:
+    """Return a row for every configuration, equal for equal levels and equal active parameters."""
     levels = [j for j, d in enumerate(encoded.encoder.dimensions) if not d.is_real]
-    rows = np.column_stack([encoded.unit_values[:, levels], encoded.active])
-    return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    return np.column_stack([encoded.unit_values[:, levels], encoded.active])

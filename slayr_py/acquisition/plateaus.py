@@ -24,8 +24,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from scipy.special import betaln
 
+from slayr_py.acquisition.identity import branch_rows
 from slayr_py.space import Encoded, FloatArray
 
 _SHARES, _WIDTHS = (a.ravel() for a in np.meshgrid(np.linspace(0.05, 1.0, 20), np.geomspace(1e-3, 10.0, 50)))
@@ -53,19 +55,22 @@ class Plateaus:
     @classmethod
     def of(cls, train: Encoded, y: FloatArray) -> Plateaus | None:
         """Return the posterior given values (n,); None if repetitions are none, or probably by chance."""
+        distinct, value_of = np.unique(y, return_inverse=True)
+        if len(distinct) == len(y):
+            return None
         earlier = np.tril(np.ones((len(y), len(y)), dtype=np.bool_), -1)
         before = np.where(earlier, _squared_distances(train, train), np.inf)
-        equal = y[:, None] == y[None, :]
+        equal = value_of[:, None] == value_of
         if _evidence(equal, before) <= 0:
             return None
-        rows = np.flatnonzero(np.isfinite(before.min(axis=1)))
-        p = _repetition(np.sqrt(before.min(axis=1)[rows]))
+        nearest = before.min(axis=1)
+        rows = np.flatnonzero(np.isfinite(nearest))
+        p = _repetition(np.sqrt(nearest[rows]))
         repeats = (earlier & equal).any(axis=1)[rows]
         log_likelihood = np.where(repeats[:, None], np.log(p), np.log1p(-p))
-        _, value_of = np.unique(y, return_inverse=True)
         value_near = value_of[before.argmin(axis=1)[rows]]
         posteriors = []
-        for value in range(value_of.max() + 1):
+        for value in range(len(distinct)):
             own = value_near == value
             others = log_likelihood[~own].sum(axis=0) * min(1.0, _OTHERS / max(np.sum(~own), 1))
             posteriors.append(_posterior(log_likelihood[own].sum(axis=0) + others))
@@ -74,31 +79,25 @@ class Plateaus:
 
     def values(self, encoded: Encoded) -> FloatArray:
         """Return the logarithm of the probability of a new value (m,) at configurations."""
-        return self._interpolated(encoded)[0]
+        return self.values_and_gradients(encoded)[0]
 
     def values_and_gradients(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
-        """Return these logarithms (m,), and their derivatives by the real inputs (m, D_real)."""
-        values, by_log_distance, nearest, squared = self._interpolated(encoded)
-        towards = _real(encoded) - _real(self.train)[nearest]
-        return values, (by_log_distance / np.maximum(squared, _DISTANCES[0] ** 2))[:, None] * towards
+        """Return these logarithms (m,), and their derivatives by the real inputs (m, D_real).
 
-    def _interpolated(self, encoded: Encoded) -> tuple[FloatArray, FloatArray, NDArray[np.intp], FloatArray]:
-        """Return the logarithm (m,), its derivative by log d, the nearest point, and d^2.
-
-        The logarithm is linear in log d between two of the distances; farther away it is 0.
+        The logarithms are linear in log d between two of the distances.
         """
         squared = _squared_distances(encoded, self.train)
         nearest = squared.argmin(axis=1)
         squared = np.take_along_axis(squared, nearest[:, None], axis=1)[:, 0]
         knots = np.log(_DISTANCES)
-        log_distance = np.clip(0.5 * np.log(np.maximum(squared, _DISTANCES[0] ** 2)), knots[0], knots[-1])
-        left = np.minimum(np.searchsorted(knots, log_distance, side="right") - 1, len(knots) - 2)
+        log_distance = 0.5 * np.log(np.clip(squared, _DISTANCES[0] ** 2, _DISTANCES[-1] ** 2))
+        left = np.clip(np.searchsorted(knots, log_distance, side="right") - 1, 0, len(knots) - 2)
         lower, upper = self.log_new[nearest, left], self.log_new[nearest, left + 1]
         slope = (upper - lower) / (knots[left + 1] - knots[left])
-        apart = squared <= _DISTANCES[-1] ** 2
-        inside = apart & (squared > _DISTANCES[0] ** 2)
-        values = np.where(apart, lower + slope * (log_distance - knots[left]), 0.0)
-        return values, np.where(inside, slope, 0.0), nearest, np.where(apart, squared, 1.0)
+        values = np.where(np.isfinite(squared), lower + slope * (log_distance - knots[left]), 0.0)
+        inside = (squared > _DISTANCES[0] ** 2) & (squared < _DISTANCES[-1] ** 2)
+        by_square = np.divide(slope, squared, out=np.zeros_like(slope), where=inside)
+        return values, by_square[:, None] * (encoded.real - self.train.real[nearest])
 
 
 def _evidence(equal: NDArray[np.bool_], before: FloatArray) -> float:
@@ -114,16 +113,15 @@ def _evidence(equal: NDArray[np.bool_], before: FloatArray) -> float:
     before : (n, n) float64
         Squared distances of each point from earlier ones; infinite for others.
     """
-    shares, nearest = [], []
-    for row, squared in zip(equal, before, strict=True):
-        comparable = np.isfinite(squared)
-        if 0 < np.sum(row & comparable) < np.sum(comparable):
-            shares.append(np.mean(row[comparable]))
-            nearest.append(row[squared.argmin()])
-    if np.sum(nearest) <= np.sum(shares):
+    comparable = np.isfinite(before)
+    shares = np.sum(equal & comparable, axis=1) / np.maximum(comparable.sum(axis=1), 1)
+    repeats = (shares > 0) & (shares < 1)
+    shares = shares[repeats]
+    nearest = equal[np.arange(len(equal)), before.argmin(axis=1)][repeats]
+    if nearest.sum() <= shares.sum():
         return 0.0
-    by_chance = np.log(np.where(nearest, shares, 1 - np.array(shares))).sum()
-    return float(betaln(1 + np.sum(nearest), 1 + np.sum(~np.array(nearest, dtype=np.bool_))) - by_chance)
+    by_chance = np.log(np.where(nearest, shares, 1 - shares)).sum()
+    return float(betaln(1 + nearest.sum(), 1 + np.sum(~nearest)) - by_chance)
 
 
 def _repetition(distances: FloatArray) -> FloatArray:
@@ -137,19 +135,7 @@ def _posterior(log_likelihood: FloatArray) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def _real(encoded: Encoded) -> FloatArray:
-    """Return the real parameters (m, D_real) in unit values, 0 where inactive."""
-    real = np.flatnonzero([d.is_real for d in encoded.encoder.dimensions])
-    return np.where(encoded.active, encoded.unit_values, 0.0)[:, real]
-
-
 def _squared_distances(a: Encoded, b: Encoded) -> FloatArray:
     """Return squared distances (n_a, n_b), infinite between points with different levels or active parameters."""
-    x, z = _real(a), _real(b)
-    squared = np.square(x).sum(axis=1)[:, None] + np.square(z).sum(axis=1) - 2 * x @ z.T
-    levels = np.flatnonzero([not d.is_real for d in a.encoder.dimensions])
-    same = np.ones(squared.shape, dtype=np.bool_)
-    for of_a, of_b in ((a.unit_values[:, levels], b.unit_values[:, levels]), (a.active, b.active)):
-        for left, right in zip(of_a.T, of_b.T, strict=True):
-            same &= left[:, None] == right
-    return np.where(same, np.maximum(squared, 0.0), np.inf)
+    differ = cdist(branch_rows(a), branch_rows(b), "hamming") > 0
+    return np.where(differ, np.inf, cdist(a.real, b.real, "sqeuclidean"))
