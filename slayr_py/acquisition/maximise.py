@@ -29,7 +29,7 @@ from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.acquisition.plateaus import Plateaus
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, Predictor
-from slayr_py.space import Encoded, Fixed
+from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.threads import one_thread
 
 _FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
@@ -97,7 +97,7 @@ def suggest(
     prior: OptimumPrior | None = None,
     cost: Posterior | None = None,
     interior: bool | None = False,
-    avoid_plateaus: bool = False,
+    outcomes: FloatArray | None = None,
     effort: Effort = DEFAULT,
 ) -> Suggestion:
     """Maximise a criterion over the posterior's space.
@@ -144,9 +144,10 @@ def suggest(
         `slayr_py.acquisition.interior`. None: unless plateaus exist. It is left out with ``prior``, without a best
         value, if the logarithm of the criterion is not maximised, and if the criterion vanishes at the maximum of the
         product.
-    avoid_plateaus : bool
-        Whether the criterion is multiplied by the probability of a new value where the objective has exactly equal
-        values in regions; the note says so.
+    outcomes : (n,) or (n, k) array, optional
+        What each observation of the posterior returned, such as its value and whether it is feasible. Where evaluations
+        have exactly equal outcomes in regions, the criterion is multiplied by the probability of a new one, and the
+        note says so; see `slayr_py.acquisition.plateaus`.
     effort : Effort
         Numbers of candidates, maximisations and draws.
 
@@ -177,10 +178,10 @@ def suggest(
         return OneObjective(predictor, posterior.n_chains, criterion if known else NoCriterion(), state)
 
     with one_thread():
-        search = Search.of([posterior], pending, exclude, feasibility, fixed, effort, prior, cost)
+        search = Search.of([posterior], pending, exclude, feasibility, fixed, effort, prior, cost, outcomes)
         if prior is not None or best is None or not criterion.is_logarithm:
             interior = False
-        search = replace(search, interior=interior, avoid_plateaus=avoid_plateaus)
+        search = replace(search, interior=interior)
         maximised = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = maximised.error(found.encoded, posterior.chains(maximised.predictor.n_draws))
@@ -200,11 +201,12 @@ class Search:
     cost : Cost, optional
     kept : Fixed, optional
     prior : OptimumPrior, optional
+    plateaus : Plateaus, optional
     effort : Effort
     most : int
         Most draws of an objective.
-    interior, avoid_plateaus : bool
-        See `suggest`; ``interior`` may be None.
+    interior : bool or None
+        See `suggest`.
     """
 
     posteriors: Sequence[Posterior]
@@ -214,10 +216,10 @@ class Search:
     cost: Cost | None
     kept: Fixed | None
     prior: OptimumPrior | None
+    plateaus: Plateaus | None
     effort: Effort
     most: int
     interior: bool | None = False
-    avoid_plateaus: bool = False
 
     @classmethod
     def of(
@@ -230,6 +232,7 @@ class Search:
         effort: Effort,
         prior: OptimumPrior | None,
         cost: Posterior | None,
+        outcomes: FloatArray | None,
     ) -> Search:
         """Encode the arguments of `suggest`."""
         encoder = posteriors[0].encoder
@@ -240,7 +243,9 @@ class Search:
         models = tuple(Feasibility.of(model, running, most) for model in feasibility)
         kept = encoder.fix(fixed, "fixed: ") if isinstance(fixed, Mapping) else fixed
         price = None if cost is None else Cost.of(cost, most)
-        return cls(posteriors, running, encoder.encode(list(exclude)), models, price, kept, prior, effort, most)
+        flat = None if outcomes is None else Plateaus.of(posteriors[0].train, outcomes)
+        excluded = encoder.encode(list(exclude))
+        return cls(posteriors, running, excluded, models, price, kept, prior, flat, effort, most)
 
     def run(self, merit: Merit, rng: np.random.Generator, least_feasible: float) -> tuple[Found, str]:
         """Return the configuration to suggest, and the reason if it is not the maximum."""
@@ -254,11 +259,10 @@ class Search:
         pool = candidates(first, rng, self.effort.candidates, self.kept, doubtful, front, self.prior)
         pool, taken = _available(pool, self.excluded.concatenate(self.running))
         reasons = []
-        flat = Plateaus.of(first.train, first.targets.y) if self.avoid_plateaus else None
-        if flat is not None:
+        if self.plateaus is not None:
             reasons = ["values repeat those of points nearby, so that the probability of a new value is a factor"]
         inside = None
-        if self.interior or (self.interior is None and flat is None):
+        if self.interior or (self.interior is None and self.plateaus is None):
             inside = Interior.of(first.encoder, first.train[best_first(first, doubtful)[:1]])
         landscape = Landscape(
             first.encoder,
@@ -268,7 +272,7 @@ class Search:
             fixed=self.kept,
             prior=self.prior,
             interior=inside,
-            plateaus=flat,
+            plateaus=self.plateaus,
             cost=self.cost,
         )
         return _search(landscape, pool, self.effort, least_feasible, reasons)

@@ -28,6 +28,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import betaln
 
 from slayr_py.acquisition.identity import branch_rows
+from slayr_py.errors import DataError
 from slayr_py.space import Encoded, FloatArray
 
 _SHARES, _WIDTHS = (a.ravel() for a in np.meshgrid(np.linspace(0.05, 1.0, 20), np.geomspace(1e-3, 10.0, 50)))
@@ -53,12 +54,24 @@ class Plateaus:
     log_new: FloatArray
 
     @classmethod
-    def of(cls, train: Encoded, y: FloatArray) -> Plateaus | None:
-        """Return the posterior given values (n,); None if repetitions are none, or probably by chance."""
-        distinct, value_of = np.unique(y, return_inverse=True)
-        if len(distinct) == len(y):
+    def of(cls, train: Encoded, outcomes: FloatArray) -> Plateaus | None:
+        """Return the posterior given outcomes (n,) or (n, k); None if repetitions are none, or probably by chance.
+
+        The value of an evaluation is its whole row: it is repeated where all k numbers are equal.
+
+        Raises
+        ------
+        DataError
+            If there are not n rows.
+        """
+        n = len(train)
+        if len(outcomes) != n:
+            raise DataError(f"outcomes has {len(outcomes)} rows; give one for each of the {n} observations")
+        distinct, value_of = np.unique(outcomes.reshape(n, -1), axis=0, return_inverse=True)
+        if len(distinct) == n:
             return None
-        earlier = np.tril(np.ones((len(y), len(y)), dtype=np.bool_), -1)
+        value_of = value_of.ravel()
+        earlier = np.tril(np.ones((n, n), dtype=np.bool_), -1)
         before = np.where(earlier, _squared_distances(train, train), np.inf)
         equal = value_of[:, None] == value_of
         if _evidence(equal, before) <= 0:

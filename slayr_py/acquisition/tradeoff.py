@@ -31,6 +31,7 @@ def suggest_tradeoff(
     fixed: Mapping[str, object] | Fixed | None = None,
     prior: OptimumPrior | None = None,
     cost: Posterior | None = None,
+    outcomes: FloatArray | None = None,
     effort: Effort = DEFAULT,
 ) -> Suggestion:
     """Maximise the expected hypervolume improvement over the space of several objectives.
@@ -47,14 +48,14 @@ def suggest_tradeoff(
     noisy : bool
         Whether ``front`` consists of posterior means of noisy objectives. Improvement is then that of the posterior
         mean at the configuration, which a noisy evaluation there changes by less than the function is uncertain.
-    rng, pending, exclude, feasibility, least_feasible, fixed, prior, cost, effort
+    rng, pending, exclude, feasibility, least_feasible, fixed, prior, cost, outcomes, effort
         As in :func:`suggest`. The front also has the medians that are predicted at pending configurations: a front of
         each draw would couple the objectives.
 
     Raises
     ------
     DataError
-        If the shapes differ, values are not finite, or ``front`` is None without models of feasibility.
+        If shapes differ, values are not finite, or ``front`` is None without models of feasibility.
     SpaceError
         If no configuration has the fixed values.
     """
@@ -84,7 +85,7 @@ def suggest_tradeoff(
         return improvement if len(known) else improvement.nothing(), predictors
 
     with one_thread():
-        search = Search.of(posteriors, pending, exclude, feasibility, fixed, effort, prior, cost)
+        search = Search.of(posteriors, pending, exclude, feasibility, fixed, effort, prior, cost, outcomes)
         maximised, predictors = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = float("nan")

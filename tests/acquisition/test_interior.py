@@ -99,11 +99,12 @@ def test_plateaus_end_the_belief_unless_it_was_asked_for():
     gp = sl.GaussianProcess(ConfigurationSpace({"x0": (0.0, 1.0), "x1": (0.0, 1.0)}))
     configs = [{"x0": x0, "x1": 0.5} for x0 in np.random.default_rng(1).uniform(0, 0.9, 16)]
     posterior = gp.fit(configs, [-float(np.floor(5 * c["x0"])) for c in configs], method="map", seed=1)
-    options = {"best": -4.0, "t": 1, "exclude": configs, "avoid_plateaus": True}
+    options = {"best": -4.0, "t": 1, "exclude": configs}
 
     def found_in(posterior):
         suggestions = {
-            i: suggest(posterior, rng=np.random.default_rng(0), interior=i, **options) for i in (False, None, True)
+            i: suggest(posterior, rng=np.random.default_rng(0), interior=i, outcomes=posterior.targets.y, **options)
+            for i in (False, None, True)
         }
         return {i: suggestion._replace(error=0.0) for i, suggestion in suggestions.items()}  # NaN for a mode
 

@@ -7,6 +7,7 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 from slayr_py.acquisition.plateaus import Plateaus, _evidence
+from slayr_py.errors import DataError
 from slayr_py.space import Encoder
 
 ENCODER = Encoder(ConfigurationSpace({"x": (0.0, 10.0), "y": (0.0, 1.0), "level": ["a", "b"]}))
@@ -83,6 +84,27 @@ def test_evidence():
     assert _evidence(y[:, None] == y, before) == pytest.approx(np.log(1 / 12 / (1 / 2 * 2 / 3 * 1 / 2)))
     y = np.array([0.0, 1.0, 0.0, 1.0])  # never beside an equal value
     assert _evidence(y[:, None] == y, before[:4, :4]) == 0.0
+
+
+def test_an_outcome_is_repeated_where_all_its_numbers_are():
+    """Two objectives, or a value that is feasible at one point and not at another one."""
+    train, first = steps(40)
+    same = Plateaus.of(train, np.column_stack([first, -first, np.ones(40)]))
+    alone = Plateaus.of(train, first)
+    assert same is not None and alone is not None
+    np.testing.assert_array_equal(np.sort(same.log_new, axis=0), np.sort(alone.log_new, axis=0))
+    other = np.random.default_rng(1).normal(size=40)
+    assert Plateaus.of(train, np.column_stack([first, other])) is None
+    feasible = train.unit_values[:, ENCODER.names.index("y")] > 0.5
+    border = Plateaus.of(train, np.column_stack([first, feasible]))
+    assert border is not None
+    assert border.log_new.mean() > alone.log_new.mean()  # the feasible half of a plateau has another outcome
+
+
+def test_outcomes_of_other_observations_are_refused():
+    train, values = steps(10)
+    with pytest.raises(DataError, match="outcomes has 9 rows; give one for each of the 10"):
+        Plateaus.of(train, values[:9])
 
 
 def test_the_posterior_is_that_of_a_direct_sum():

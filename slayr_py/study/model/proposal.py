@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.acquisition import OptimumPrior, Suggestion, suggest, suggest_tradeoff
 from slayr_py.inference import GaussianProcess, Posterior
-from slayr_py.space import Fixed, jsonable
+from slayr_py.space import Fixed, FloatArray, jsonable
 from slayr_py.study.model.incumbent import Front, counts_as_noisy, front_of, incumbent
 from slayr_py.study.model.loop_fits import entries_of_all, fit_entries
 from slayr_py.study.model.proposer import Fitted, Proposer
@@ -120,6 +120,7 @@ class Proposal(AbstractContextManager["Proposal"]):
                 "fixed": self.fixed,
                 "prior": self._prior,
                 "cost": None if fitted.cost is None else fitted.cost.posterior,
+                "outcomes": None if self._noisy else self._outcomes,
             }
         with _timed(self._seconds, "acquisition"):
             if isinstance(self._improved, Front):
@@ -129,7 +130,6 @@ class Proposal(AbstractContextManager["Proposal"]):
                 )
             criterion = self.proposer.options.criterion
             options["interior"] = self.proposer.options.inside
-            options["avoid_plateaus"] = not self._noisy
             options["t"] = self.trial.number + 1 - len(self.design)
             suggestion = suggest(fitted.posterior, criterion, best=self._improved, **options)
             self._beyond = self._useful_value(fitted.posterior, suggestion)
@@ -142,6 +142,11 @@ class Proposal(AbstractContextManager["Proposal"]):
     def _noisy(self) -> bool:
         """Whether the best observed value is partly luck, and an evaluation worth repeating."""
         return counts_as_noisy(self.proposer.options, self.observed)
+
+    @property
+    def _outcomes(self) -> FloatArray:
+        """What each evaluation returned, (n, k): the values, and whether it is feasible, which the next may be with them."""
+        return np.column_stack([*(each.y for each in self.observed), self.observed[0].feasible])
 
     @property
     def _prior(self) -> OptimumPrior | None:

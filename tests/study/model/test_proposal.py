@@ -258,6 +258,7 @@ def test_a_study_leaves_the_plateau_that_it_has_found(quick):
         {"constraints": ["m <= 0"]},
         {"cost": "euros"},
         {"failures": "learn"},
+        {"directions": {"steps": "minimize", "size": "maximize"}},
     ],
     ids=lambda options: next(iter(options)),
 )
@@ -268,6 +269,8 @@ def test_plateaus_are_left_with_every_option(plane, quick, options):
         value = float(np.floor(5 * config["x"]) + np.floor(2 * config["y"]))
         if "failures" in options:
             return value if config["y"] < 0.95 else None
+        if "directions" in options:
+            return {"steps": value, "size": -value}
         extra = {"m": config["x"] - 0.5} if "constraints" in options else {"euros": 1 + config["x"]}
         return (value, extra) if {"constraints", "cost"} & options.keys() else value
 
