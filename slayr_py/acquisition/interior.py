@@ -9,7 +9,8 @@ ranges that contain the optimum. With b the best observation, the search multipl
 over the floats d. w is the density of Beta(2, 2) relative to its maximum, mixed with a uniform one (Hesterberg 1995,
 "Weighted average importance sampling and defensive mixture distributions", Technometrics 37), so that no bound is
 excluded: a factor is at least e / (1 + e), about 1/21. The minimum with 1 means that only a value which is nearer to a
-bound than that of the best observation needs a larger improvement.
+bound than that of the best observation needs a larger improvement. With several objectives, w(b_d) is the smallest
+of the non-dominated observations.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ _PEDESTAL = 0.05  # e
 
 @dataclass(frozen=True, eq=False)
 class Interior:
-    """The factor for one best observation.
+    """The factor for the best observation, or for the non-dominated ones.
 
     Attributes
     ----------
     encoder : Encoder
     log_best : (D,) float64
-        log w(b) of the parameters to which the belief applies, minus infinity for the others.
+        Smallest log w(b) of the parameters to which the belief applies, minus infinity for the others.
     """
 
     encoder: Encoder
@@ -39,14 +40,14 @@ class Interior:
 
     @classmethod
     def of(cls, encoder: Encoder, best: Encoded) -> Interior:
-        """Return the factor, given the configuration of the best observation.
+        """Return the factor, given the configurations of these observations.
 
         Parameters in constraints on inputs have no factor: their optimum is often where one holds with equality.
         """
         floats = np.array([d.kind == "float" and d.name not in encoder.constrained for d in encoder.dimensions])
-        # A parameter that is inactive in the best observation has an arbitrary value there.
-        u = np.where(floats & best.active[0], best.unit_values[0], 0.5)
-        return cls(encoder, np.where(floats, np.log(_weight(u)), -np.inf))
+        # A parameter that is inactive in a best observation has an arbitrary value there.
+        u = np.where(floats & best.active, best.unit_values, 0.5)
+        return cls(encoder, np.where(floats, np.log(_weight(u)).min(axis=0), -np.inf))
 
     def values(self, encoded: Encoded) -> FloatArray:
         """Return the logarithm of the factor (m,) at configurations."""

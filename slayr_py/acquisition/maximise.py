@@ -263,7 +263,8 @@ class Search:
             reasons = ["values repeat those of points nearby, so that the probability of a new value is a factor"]
         inside = None
         if self.interior or (self.interior is None and self.plateaus is None):
-            inside = Interior.of(first.encoder, first.train[best_first(first, doubtful)[:1]])
+            best = best_first(first, doubtful)[:1] if front is None or not len(front) else front
+            inside = Interior.of(first.encoder, first.train[best])
         landscape = Landscape(
             first.encoder,
             merit,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,6 +32,7 @@ def suggest_tradeoff(
     fixed: Mapping[str, object] | Fixed | None = None,
     prior: OptimumPrior | None = None,
     cost: Posterior | None = None,
+    interior: bool | None = False,
     outcomes: FloatArray | None = None,
     effort: Effort = DEFAULT,
 ) -> Suggestion:
@@ -48,7 +50,7 @@ def suggest_tradeoff(
     noisy : bool
         Whether ``front`` consists of posterior means of noisy objectives. Improvement is then that of the posterior
         mean at the configuration, which a noisy evaluation there changes by less than the function is uncertain.
-    rng, pending, exclude, feasibility, least_feasible, fixed, prior, cost, outcomes, effort
+    rng, pending, exclude, feasibility, least_feasible, fixed, prior, cost, interior, outcomes, effort
         As in :func:`suggest`. The front also has the medians that are predicted at pending configurations: a front of
         each draw would couple the objectives.
 
@@ -86,6 +88,7 @@ def suggest_tradeoff(
 
     with one_thread():
         search = Search.of(posteriors, pending, exclude, feasibility, fixed, effort, prior, cost, outcomes)
+        search = replace(search, interior=interior if prior is None and front is not None else False)
         maximised, predictors = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = float("nan")

@@ -41,6 +41,15 @@ def test_only_floats_nearer_to_a_bound_than_the_best_one_have_a_factor():
     assert at_bound.values(at(encoder, x=0.0, z=1.0)) == 0
 
 
+def test_a_front_may_end_at_the_bounds_of_some_parameters():
+    encoder = mixed()
+    ends = at(encoder, x=0.0, z=0.0).concatenate(at(encoder, x=5.0, z=0.2))
+    interior = Interior.of(encoder, ends)
+    assert interior.values(at(encoder, x=10.0, z=0.2)) == 0
+    nearer = at(encoder, x=10.0, z=1.0)
+    assert interior.values(nearer) == Interior.of(encoder, at(encoder, x=0.0, z=0.2)).values(nearer) < 0
+
+
 def test_gradient():
     encoder = mixed()
     interior = Interior.of(encoder, at(encoder, x=3.0, z=0.2))

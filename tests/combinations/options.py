@@ -178,10 +178,6 @@ REFUSED = {
     ("warp", "pruned trials"): "warp='log' cannot be combined with sl.Prune.*; use warp='none', or warp='auto'",
     ("warp from the best value", "pruned trials"): "warp='best' cannot be combined with sl.Prune.*; use warp='none'",
     (
-        "several objectives",
-        "optimum inside the ranges",
-    ): "interior is not supported with several objectives; leave it out",
-    (
         "optimum inside the ranges",
         "knowledge of the optimum",
     ): "interior=True and prior= are both beliefs about the optimum; leave one of them out",

@@ -241,20 +241,20 @@ class SamplerOptions:
                 f"acquisition {self.criterion.name!r} is not supported with several objectives, whose criterion is the "
                 "expected hypervolume improvement; leave acquisition= out"
             )
-        for name in ("tolerance", "interior"):
-            if getattr(self, name):
-                raise DataError(f"{name} is not supported with several objectives; leave it out")
+        if self.tolerance:
+            raise DataError("tolerance is not supported with several objectives; leave it out")
         if self.reference_point is not None:
             given_reference(self.reference_point, goals_of(study))
 
-    @property
-    def inside(self) -> bool | None:
-        """Whether the optimum of one objective is believed to be inside the ranges; None: unless plateaus exist.
+    def inside(self, n_objectives: int) -> bool | None:
+        """Return whether the optimum is believed to be inside the ranges; None: unless plateaus exist.
 
-        By default it is, unless there is another belief, or a criterion that no factor can multiply.
+        By default that of one objective is, unless there is another belief, or a criterion that no factor can multiply.
+        The ends of a front are often at bounds.
         """
         if self.interior is None:
-            return None if self.prior is None and self.criterion.is_logarithm else False
+            default = n_objectives == 1 and self.prior is None and self.criterion.is_logarithm
+            return None if default else False
         return self.interior
 
     @property

@@ -121,6 +121,7 @@ class Proposal(AbstractContextManager["Proposal"]):
                 "prior": self._prior,
                 "cost": None if fitted.cost is None else fitted.cost.posterior,
                 "outcomes": None if self._noisy else self._outcomes,
+                "interior": self.proposer.options.inside(len(self.observed)),
             }
         with _timed(self._seconds, "acquisition"):
             if isinstance(self._improved, Front):
@@ -129,7 +130,6 @@ class Proposal(AbstractContextManager["Proposal"]):
                     fitted.posteriors, front=front, reference=reference, noisy=self._noisy, **options
                 )
             criterion = self.proposer.options.criterion
-            options["interior"] = self.proposer.options.inside
             options["t"] = self.trial.number + 1 - len(self.design)
             suggestion = suggest(fitted.posterior, criterion, best=self._improved, **options)
             self._beyond = self._useful_value(fitted.posterior, suggestion)
@@ -145,7 +145,7 @@ class Proposal(AbstractContextManager["Proposal"]):
 
     @property
     def _outcomes(self) -> FloatArray:
-        """What each evaluation returned, (n, k): the values, and whether it is feasible, which the next may be with them."""
+        """What each evaluation returned, (n, k): values, and whether it is feasible, as the next with them may be."""
         return np.column_stack([*(each.y for each in self.observed), self.observed[0].feasible])
 
     @property

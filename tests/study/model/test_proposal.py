@@ -69,13 +69,24 @@ def test_an_optimum_inside_the_ranges_is_a_belief_and_not_a_limit(plane, quick):
     assert found[False] < found[True]
 
 
+def test_an_optimum_inside_the_ranges_of_several_objectives_has_to_be_asked_for(plane, quick):
+    logs = {}
+    for interior in (None, True):
+        study = create_study(plane, directions=["minimize"] * 2, n_initial=4, seed=3, interior=interior, **quick)
+        for _ in range(8):
+            trial = ask(study)
+            x, y = config_of(trial).values()
+            study.tell(trial, [(x - 1.0) ** 2 + (y + 1.0) ** 2, (x - 1.5) ** 2 + y])
+        logs[interior] = [suggestion(trial)["acquisition"].get("interior", 0.0) for trial in study.trials[4:]]
+    assert not any(logs[None])
+    assert min(logs[True]) < 0 and max(logs[True]) == 0
+
+
 def test_an_optimum_inside_the_ranges_needs_one_improvement_and_no_other_belief(plane):
     with pytest.raises(DataError, match="acquisition 'lcb' is not supported with interior=True.*use acquisition='ei'"):
         create_study(plane, acquisition="lcb", interior=True)
     with pytest.raises(DataError, match="interior=True and prior= are both beliefs .*leave one of them out"):
         create_study(plane, interior=True, prior={next(iter(plane)): sl.Normal(0.0, 0.1)})
-    with pytest.raises(DataError, match="interior is not supported with several objectives; leave it out"):
-        create_study(plane, directions=["minimize", "minimize"], interior=True)
     with pytest.raises(DataError, match="interior must be True or False, got 1"):
         create_study(plane, interior=1)
 
