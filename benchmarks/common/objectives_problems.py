@@ -9,20 +9,25 @@ Optimization Algorithm*, part II, IEEE Trans. Evol. Comput. 18:602. VehicleSafet
 the linear terms are those of Liao et al. (2008). "forest" is the test error and the size of a random forest on
 scikit-learn's digits. "branin-currin-noisy" has noise with the standard deviations of Daulton, Balandat & Bakshy
 (2021), *Parallel Bayesian Optimization of Multiple Noisy Objectives with Expected Hypervolume Improvement*, NeurIPS;
-its hypervolume is that of the values without noise.
+its hypervolume is that of the values without noise. The tables are from the package `bocode` (see
+`benchmarks.common.bocode_problems`): the value of the nearest row, and a cost of this row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace, Float, Integer
 
+from benchmarks.common.bocode_problems import Design
 from benchmarks.common.problems import branin, point
 from benchmarks.common.wfg import wfg
+from slayr_py.acquisition import hypervolume
 
 Values = tuple[float, ...]
 
@@ -118,6 +123,66 @@ def forest_space() -> ConfigurationSpace:
     return space
 
 
+@cache
+def _rows(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the inputs (n, D) and the values (n,) of a table, which are minimised."""
+    import bocode
+
+    problem = bocode.get_problem(name)()
+    return problem.candidates.numpy(), -problem.values.numpy()
+
+
+@dataclass(frozen=True)
+class NearestRow:
+    """The value of the row of a table that is nearest relative to the ranges, and a cost of this row.
+
+    Attributes
+    ----------
+    name : str
+        Of the problem in the package.
+    cost : callable
+        Map inputs (n, D) to costs (n,).
+    """
+
+    name: str
+    cost: Callable[[np.ndarray], np.ndarray]
+
+    def __call__(self, config: Mapping[str, Any]) -> Values:
+        inputs, _ = _rows(self.name)
+        given = np.array([config[f"x{i}"] for i in range(1, inputs.shape[1] + 1)])
+        distances = np.sum(np.square((inputs - given) / np.ptp(inputs, axis=0)), axis=1)
+        value, cost = self.outcomes[np.argmin(distances)]
+        return float(value), float(cost)
+
+    @property
+    def outcomes(self) -> np.ndarray:
+        """Values and costs of the rows, (n, 2)."""
+        inputs, values = _rows(self.name)
+        return np.column_stack([values, self.cost(inputs)])
+
+    def tradeoff(self) -> Tradeoff:
+        """Return the problem; a value or cost above the median of the rows is of no use."""
+        reference = np.median(self.outcomes, axis=0)
+        return Tradeoff(Design(self.name).space(), self, tuple(reference), hypervolume(self.outcomes, reference))
+
+
+def tables() -> dict[str, Tradeoff]:
+    """Return the tables by name; none without the package.
+
+    The costs are: the share of the nanotubes of a conducting film, the material of a crossed barrel, its number of
+    struts times their thickness, and the logarithm of the width of a network.
+    """
+    if find_spec("bocode") is None:
+        return {}
+    costs: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        "P3HT": lambda x: -x[:, 0],
+        "CrossedBarrel": lambda x: x[:, 0] * x[:, 3],
+        "LCBenchAdult": lambda x: np.log(x[:, 3]),
+        "LCBenchKc1": lambda x: np.log(x[:, 3]),
+    }
+    return {f"table {name}": NearestRow(name, cost).tradeoff() for name, cost in costs.items()}
+
+
 def cube(dimension: int, lower: float = 0.0, upper: float = 1.0) -> ConfigurationSpace:
     return ConfigurationSpace({f"x{i}": (lower, upper) for i in range(1, dimension + 1)})
 
@@ -143,6 +208,7 @@ TRADEOFFS = {
     "wfg9": Tradeoff(cube(6), partial(wfg, number=9), (2.2, 4.4), 9.68 - 2 * np.pi),
     "forest": Tradeoff(forest_space(), forest, (50.0, 4.0), 104.38639134344629),
     "branin-currin-noisy": Tradeoff(cube(2), branin_currin, (18.0, 6.0), 59.36011874867746, noise=(15.19, 0.63)),
+    **tables(),
 }
 
 
@@ -150,7 +216,6 @@ def main() -> None:
     """Print the hypervolume of the front of the forest that NSGA-II finds in 4,000 evaluations."""
     import optuna
 
-    from slayr_py.acquisition import hypervolume
     from slayr_py.study.storage.suggesting import suggest_all
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
