@@ -166,7 +166,9 @@ def _box(dimension: int, lower: float, upper: float) -> ConfigurationSpace:
     return ConfigurationSpace({f"x{i}": (lower, upper) for i in range(1, dimension + 1)})
 
 
-_BRANIN = ConfigurationSpace({"x1": (-5.0, 10.0), "x2": (0.0, 15.0)})
+_BRANIN_RANGES = {"x1": (-5.0, 10.0), "x2": (0.0, 15.0)}
+_UNUSED = {f"z{i}": (0.0, 1.0) for i in range(1, 49)}
+_BRANIN = ConfigurationSpace(_BRANIN_RANGES)
 _BRANIN_MINIMUM = 0.39788735772973816
 _HARTMANN6_MINIMUM = -3.322368011415515
 _SQUARE: dict[str, Any] = {"x1": (-1.0, 1.0), "x2": (-1.0, 1.0)}
@@ -196,3 +198,9 @@ PROBLEMS = {
     "jenatton": tree(2),
     "deeper tree": tree(3),
 }
+
+EMBEDDED = {
+    "branin of 50": Problem(ConfigurationSpace(_BRANIN_RANGES | _UNUSED), branin, _BRANIN_MINIMUM),
+    "hartmann6 of 50": Problem(_box(50, 0.0, 1.0), hartmann6, _HARTMANN6_MINIMUM),
+}
+"""Functions of a few of 50 parameters."""

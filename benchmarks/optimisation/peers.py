@@ -24,6 +24,7 @@ from benchmarks.optimisation.ax_peer import Ax
 from benchmarks.optimisation.evolution import Evolution
 from benchmarks.optimisation.inside_peers import BayBE, RandomInside, linear_constraints
 from benchmarks.optimisation.told import Told, with_indices
+from benchmarks.optimisation.turbo_peer import Turbo
 from slayr_py.space import Encoder
 from slayr_py.study import StanGPSampler, space_to_distributions
 from slayr_py.study.model.options import SamplerOptions
@@ -302,6 +303,7 @@ PEERS: dict[str, Peer] = {
     "random-inside": Peer(RandomInside, RandomInside),
     "hebo": Peer(Hebo, Hebo),
     "smac": Peer(Smac, Smac),
+    "turbo": Peer(Turbo, Turbo),
 }
 
 

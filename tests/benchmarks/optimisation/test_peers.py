@@ -7,12 +7,14 @@ import pytest
 import slayr_py as sl
 from benchmarks.common.problems import PROBLEMS
 from benchmarks.optimisation.peers import PEERS, initial_design, keywords, peer
+from benchmarks.optimisation.turbo_peer import region_after
 from slayr_py.study import StanGPSampler
 from slayr_py.study.storage.distributions import to_configuration, to_params
 
 PACKAGES = {
     "optuna-gp": "torch",
     "botorch": "botorch",
+    "turbo": "botorch",
     "ax": "ax",
     "hebo": "hebo",
     "smac": "smac",
@@ -24,7 +26,7 @@ CASES = [
     for problem in ("branin, noisy", "func2c", "jenatton")
     if find_spec(PACKAGES.get(name, "optuna"))
     and (problem != "jenatton" or peer(name).kind.conditional)
-    and (problem == "branin, noisy" or name != "baybe")  # floats only
+    and (problem == "branin, noisy" or name not in ("baybe", "turbo"))  # floats only
 ]
 
 
@@ -47,6 +49,17 @@ def test_the_initial_design_is_that_of_slayr(problem):
     space = PROBLEMS[problem].space
     own = StanGPSampler(space, kernel="matern").strategy.design.points(3)
     assert [to_params(config) for config in own] == initial_design(space, 3)
+
+
+def test_a_trust_region_follows_improvements():
+    design = [5.0, 4.0, 6.0]
+    assert region_after(design, 3, 2) == (0, 0.8)
+    assert region_after([*design, 3.0, 2.0, 1.0], 3, 2) == (0, 1.6)
+    assert region_after([*design, 3.0, 2.9999, 2.9998], 3, 2) == (0, 0.4)
+    failures = [*design, *[7.0] * 14]  # each two of them halve it, the seventh time below 1 / 128
+    assert region_after(failures[:-1], 3, 2) == (0, 0.8 / 2**6)
+    assert region_after(failures, 3, 2) == (17, 0.8)
+    assert region_after([*failures, *[9.0] * 4, 10.0, 10.0], 3, 2) == (17, 0.4)
 
 
 def test_keywords_of_a_variant():
