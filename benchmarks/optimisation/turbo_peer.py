@@ -41,8 +41,8 @@ class Region(NamedTuple):
 def region_after(values: Sequence[float], n_design: int, dimension: int) -> Region:
     """Return the region after evaluations whose values are minimised.
 
-    The first design has ``n_design`` points, a later one 2 D. The region doubles after three improvements in a row, halves
-    after as many failures as parameters, and starts again with another design where it becomes too small.
+    The first design has ``n_design`` points, a later one 2 D. The region doubles after three improvements in a row,
+    halves after as many failures as parameters, and starts again with another design where it becomes too small.
     """
     first, length, successes, failures = 0, _LENGTH, 0, 0
     best = np.inf
