@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from slayr_py.inference.diagnostics.checks import CARRIED_CHECKS, PARETO_K_LIMIT, TEMPERED_ESS, importance_limits
+from slayr_py.inference.diagnostics.checks import CARRIED_CHECKS, TEMPERED_ESS, importance_limits
 from slayr_py.inference.sampling.composite_density import CompositeDensity
 from slayr_py.inference.sampling.density import Density, pointwise
 from slayr_py.inference.sampling.fm_density import FrequencyModulatedDensity
@@ -117,7 +117,7 @@ def _from_prior(job: Job) -> Run:
     if passed:
         return _run(job, density, shapes, population)
     populations = [population, *(_improved_prior(job, density, rng)[0] for _ in range(_PRIOR_RUNS - 1))]
-    draws = np.concatenate([each.wide if len(each.wide) else each.draws for each in populations])
+    draws = np.concatenate([each.spread for each in populations])
     with _singular_covariances(draws):
         return _tempered(job, density, shapes, draws, rng)
 
@@ -144,7 +144,7 @@ def _tempered(
     """
     tempered = temper(density, draws, job.total_draws, TEMPERED_ESS, rng, particles)
     for _ in range(_AGAIN):
-        if tempered.ess >= TEMPERED_ESS and tempered.pareto_k <= PARETO_K_LIMIT:
+        if tempered.is_good(TEMPERED_ESS):
             break
         tempered = temper(density, tempered.draws, job.total_draws, TEMPERED_ESS, rng)
     rows = np.arange(len(tempered.draws))

@@ -78,6 +78,11 @@ class Population(NamedTuple):
     steps: int
     wide: FloatArray = np.empty((0, 0))
 
+    @property
+    def spread(self) -> FloatArray:
+        """Draws to fit a proposal to, (m, P): more of them if the ratios are not good."""
+        return self.wide if len(self.wide) else self.draws
+
 
 def improve(
     log_density: Callable[[FloatArray], FloatArray],

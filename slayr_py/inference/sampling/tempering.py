@@ -95,6 +95,10 @@ class Tempered(NamedTuple):
     moves: int
     acceptance: float
 
+    def is_good(self, smallest_ess: float) -> bool:
+        """Return whether the ratios are good and the draws are worth enough."""
+        return self.pareto_k <= PARETO_K_LIMIT and self.ess >= smallest_ess
+
 
 def temper(
     density: Gradients,
@@ -129,7 +133,7 @@ def temper(
     target = _Target.fitted(density, start, rng)
     m = max(m * min(2, len(target.normals.shares)), -(-n // _LAST))
     tempered = _attempt(target, n, smallest_ess, rng, m)
-    if tempered.pareto_k <= PARETO_K_LIMIT and smallest_ess / _MORE_PARTICLES < tempered.ess < smallest_ess:
+    if tempered.is_good(smallest_ess / _MORE_PARTICLES) and not tempered.is_good(smallest_ess):
         tempered = _attempt(target, n, smallest_ess, rng, _MORE_PARTICLES * m)
     return tempered
 
