@@ -30,11 +30,13 @@ from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.base_kernels import BASES, Base, checked_order, correlation, slope
 from slayr_py.kernels.contracts import LENGTHSCALE, MATERN_ORDER, Contract, Entry, Parameter, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
-from slayr_py.kernels.mixed.conditional_tree import Tree, product_and_others
+from slayr_py.kernels.mixed.conditional_tree import Tree
 from slayr_py.kernels.priors import Beta, LogNormal, lengthscale_prior
 from slayr_py.space import Encoded, FloatArray, Layout
 
 Combine = Literal["product", "sum"]
+
+_SMALLEST = np.finfo(np.float64).tiny  # a product with a smaller factor counts as 0
 
 ACTIVE = (
     Entry("active", ("N", "D"), "1 where the dimension has a value in the configuration, else 0"),
@@ -208,36 +210,49 @@ class Hierarchical(Kernel):
 
     def correlations(self, tree: Tree, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
         """Return the covariances over ``sigma_f**2``, (s, n_a, n_b)."""
-        rq_alpha = self._rq_alpha(draws)
-        combined = np.full((len(draws["rho"]), len(a), len(b)), float(self.combine == "product"))
-        for separation in tree.separations(a, b, draws):
-            k = correlation(separation.squared, self.base, self.p, rq_alpha)
-            if self.combine == "product":
-                combined *= k
-            else:
-                combined += k
-        return combined
+        distances = tree.distances(a, b, draws)
+        total = distances.sums(lambda squared: self._terms(squared, draws))
+        for block in distances.blocks:
+            total[block.where] += self._terms(block.squared, draws)
+        return self._combined(total, tree)
 
     def correlations_with_gradient(
         self, tree: Tree, a: Encoded, b: Encoded, draws: Draws
     ) -> tuple[FloatArray, FloatArray]:
         """Return the covariances over ``sigma_f**2``, and their derivatives by the inputs of ``a`` (..., D_real)."""
-        rq_alpha = self._rq_alpha(draws)
-        separations = list(tree.separations(a, b, draws, gradient=True))
-        shape = (len(draws["rho"]), len(a), len(b))
-        factors = [correlation(separation.squared, self.base, self.p, rq_alpha) for separation in separations]
-        combined, others = product_and_others(factors, shape)
-        if self.combine == "sum":
-            combined = sum(factors, start=np.zeros(shape))
-            others = [np.ones(())] * len(factors)
-        gradient = np.empty((*shape, len(a.encoder.real_names)))
+        distances = tree.distances(a, b, draws, gradient=True)
+        total = distances.sums(lambda squared: self._terms(squared, draws))
+        gradient = np.zeros((*total.shape, len(a.encoder.real_names)))
         column = 0
-        for i, separation in enumerate(separations):
-            if separation.gradient is not None:
-                by_x = slope(separation.squared, self.base, self.p, rq_alpha) * separation.gradient
-                gradient[..., column] = by_x * others[i]
+        for block in distances.blocks:
+            total[block.where] += self._terms(block.squared, draws)
+            if block.gradient is not None:
+                gradient[(*block.where, column)] = self._slopes(block.squared, draws) * block.gradient
                 column += 1
+        combined = self._combined(total, tree)
+        if self.combine == "product":
+            gradient *= combined[..., None]
         return combined, gradient
 
-    def _rq_alpha(self, draws: Draws) -> FloatArray | None:
-        return draws["rq_alpha"][:, None, None] if self.base == "rq" else None
+    # With k the kernel in one dimension, sums over dimensions are those of log k or, for a sum of kernels, of k - 1.
+
+    def _terms(self, squared: FloatArray, draws: Draws) -> FloatArray:
+        """Return log k, or k - 1, at squared distances (s, ...)."""
+        if self.combine == "product" and self.base == "se":
+            return -0.5 * squared
+        k = correlation(squared, self.base, self.p, self._rq_alpha(squared, draws))
+        return np.log(np.maximum(k, _SMALLEST)) if self.combine == "product" else k - 1
+
+    def _slopes(self, squared: FloatArray, draws: Draws) -> FloatArray:
+        """Return the derivatives of `_terms`."""
+        rq_alpha = self._rq_alpha(squared, draws)
+        by_squared = slope(squared, self.base, self.p, rq_alpha)
+        if self.combine == "sum":
+            return by_squared
+        return by_squared / np.maximum(correlation(squared, self.base, self.p, rq_alpha), _SMALLEST)
+
+    def _combined(self, total: FloatArray, tree: Tree) -> FloatArray:
+        return np.exp(total, out=total) if self.combine == "product" else total + self.bound(tree)
+
+    def _rq_alpha(self, squared: FloatArray, draws: Draws) -> FloatArray | None:
+        return draws["rq_alpha"].reshape(-1, *(1,) * (squared.ndim - 1)) if self.base == "rq" else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,64 @@ from slayr_py.space import Encoded, FloatArray, Layout
 
 
 @dataclass(frozen=True)
-class Separation:
-    """Squared scaled distances of one dimension, (s, n_a, n_b), and their derivatives by a real input of a."""
+class Block:
+    """Squared scaled distances along a real dimension, of the configurations in which it is active.
 
+    Attributes
+    ----------
+    rows, columns : (k,), (l,) int
+        The configurations of a and of b.
+    squared : (s, k, l) float64
+    gradient : (s, k, l) float64, optional
+        Derivatives by the inputs of a; None unless they were wanted and the parameter is a float or an integer.
+    """
+
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
     squared: FloatArray
     gradient: FloatArray | None
+
+    @property
+    def where(self) -> tuple[slice, NDArray[np.intp], NDArray[np.intp]]:
+        """Its place in an array (s, n_a, n_b)."""
+        return slice(None), self.rows[:, None], self.columns
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Squared scaled distances between configurations a and b along each of n dimensions.
+
+    Most pairs in a conditional space have no real dimension that is active in both. The distance along a dimension is
+    then 0 or one of two numbers. Which of them depends on levels and activity alone, and these have few combinations.
+
+    Attributes
+    ----------
+    once, different : (s, n) float64
+        Squared distance of a dimension that is active in one configuration, and for different levels.
+    is_once, is_different : (n, u_a, u_b) float64
+        1 where the combination of a and that of b have this distance, else 0.
+    of_a, of_b : (n_a,), (n_b,) int
+        Combination of each configuration.
+    blocks : iterator of Block
+        Of the real dimensions, in order.
+    """
+
+    once: FloatArray
+    different: FloatArray
+    is_once: FloatArray
+    is_different: FloatArray
+    of_a: NDArray[np.intp]
+    of_b: NDArray[np.intp]
+    blocks: Iterator[Block]
+
+    def sums(self, term: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Return sums over the dimensions of a function of the squared distances, (s, n_a, n_b), without the blocks.
+
+        The function is 0 at 0.
+        """
+        total = np.tensordot(term(self.once), self.is_once, axes=1)
+        total += np.tensordot(term(self.different), self.is_different, axes=1)
+        return np.asarray(total[:, self.of_a[:, None], self.of_b])
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +104,7 @@ class Tree:
     positions: NDArray[np.int64]
 
     @classmethod
+    @lru_cache(maxsize=8)
     def of(cls, encoder: Layout, real_only: bool = False) -> Tree:
         """Return the tree of all dimensions of a space, or of the real ones."""
         names = encoder.real_names if real_only else encoder.names
@@ -73,38 +128,53 @@ class Tree:
         """Return 1 where a dimension is active, else 0, (n_points, n)."""
         return np.ascontiguousarray(points.active[:, self.positions], dtype=np.float64)
 
-    def separations(self, a: Encoded, b: Encoded, draws: Draws, gradient: bool = False) -> Iterator[Separation]:
-        """Yield squared distance over squared length-scale for each dimension."""
+    def distances(self, a: Encoded, b: Encoded, draws: Draws, gradient: bool = False) -> Distances:
+        """Return squared distances over squared length-scales."""
         omega = np.prod(np.where(self.lineage > 0, draws["gamma"][:, None, :], 1.0), axis=-1)
         scale = np.square(omega / draws["lengthscale"])
-        x_a = self.inputs(a)
-        x_b = self.inputs(b)
-        on_a = self.activity(a)
-        on_b = self.activity(b)
-        for i, m in enumerate(self.levels):
-            rho = draws["rho"][:, i]
-            weight = scale[:, i, None, None]
-            single = np.abs(on_a[:, None, i] - on_b[None, :, i])
-            if m:
-                different = on_a[:, None, i] * on_b[None, :, i] * (x_a[:, None, i] != x_b[None, :, i])
-                jump = 2 * np.square(rho) / (1 + (m - 1) * np.square(1 - rho))
-                yield Separation(weight * (single + jump[:, None, None] * different), None)
-                continue
-            # Half angles, 0 where inactive. Unlike 1 - cos, the product is exact up to rounding at small differences
-            # and needs no trigonometric function of a pair.
-            sin_a, cos_a = _half_angles(rho, x_a[:, i], on_a[:, i])
-            sin_b, cos_b = _half_angles(rho, x_b[:, i], on_b[:, i])
-            sine = sin_a[:, :, None] * cos_b[:, None, :] - cos_a[:, :, None] * sin_b[:, None, :]
+        rho = draws["rho"]
+        jump = np.where(
+            self.levels > 0, 2 * np.square(rho) / (1 + np.maximum(self.levels - 1, 0) * np.square(1 - rho)), 0.0
+        )
+        of_a, levels_a, on_a = self._combinations(a)
+        of_b, levels_b, on_b = self._combinations(b)
+        on_a, on_b = on_a.T[:, :, None], on_b.T[:, None, :]
+        differ = levels_a.T[:, :, None] != levels_b.T[:, None, :]
+        return Distances(
+            scale,
+            scale * jump,
+            (on_a != on_b).astype(np.float64),
+            (on_a & on_b & differ).astype(np.float64),
+            of_a,
+            of_b,
+            self._blocks(a, b, rho, scale, gradient),
+        )
+
+    def _combinations(self, points: Encoded) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the combination of each configuration, and the levels (u, n) and activity (u, n) of combinations."""
+        on = points.active[:, self.positions]
+        levels = np.where(on & (self.levels > 0), points.unit_values[:, self.positions], 0.0).astype(np.int64, "C")
+        keys = np.hstack([np.packbits(on, axis=1), levels.view(np.uint8)])
+        _, first, of = np.unique(keys.view((np.void, keys.shape[1])), return_index=True, return_inverse=True)
+        return of.ravel(), levels[first], on[first]
+
+    def _blocks(self, a: Encoded, b: Encoded, rho: FloatArray, scale: FloatArray, gradient: bool) -> Iterator[Block]:
+        inputs_a, inputs_b = self.inputs(a), self.inputs(b)
+        for i in np.flatnonzero(self.levels == 0):
+            position = self.positions[i]
+            rows, columns = (np.flatnonzero(points.active[:, position]) for points in (a, b))
+            # Half angles: unlike 1 - cos, the product is exact up to rounding at small differences and needs no
+            # trigonometric function of a pair.
+            angle = 0.5 * np.pi * rho[:, i, None]
+            angle_a, angle_b = angle * inputs_a[rows, i], angle * inputs_b[columns, i]
+            sin_a, cos_a = np.sin(angle_a)[:, :, None], np.cos(angle_a)[:, :, None]
+            sin_b, cos_b = np.sin(angle_b)[:, None, :], np.cos(angle_b)[:, None, :]
+            sine = sin_a * cos_b - cos_a * sin_b
+            weight = 4 * scale[:, i, None, None]
             by_x = None
-            if gradient and self.encoder.dimensions[self.positions[i]].is_real:
-                cosine = cos_a[:, :, None] * cos_b[:, None, :] + sin_a[:, :, None] * sin_b[:, None, :]
-                by_x = 4 * np.pi * (weight * rho[:, None, None]) * sine * cosine
-            yield Separation(weight * (single + 4 * np.square(sine)), by_x)
-
-
-def _half_angles(rho: FloatArray, x: FloatArray, active: FloatArray) -> tuple[FloatArray, FloatArray]:
-    angle = 0.5 * np.pi * rho[:, None] * x
-    return np.sin(angle) * active, np.cos(angle) * active
+            if gradient and self.encoder.dimensions[position].is_real:
+                by_x = np.pi * weight * rho[:, i, None, None] * sine * (cos_a * cos_b + sin_a * sin_b)
+            yield Block(rows, columns, weight * np.square(sine), by_x)
 
 
 def product_and_others(factors: list[FloatArray], shape: tuple[int, ...]) -> tuple[FloatArray, list[FloatArray]]:
