@@ -58,11 +58,15 @@ class Design:
     def _evaluate(self, config: Mapping[str, Any]) -> Any:
         import torch
 
+        return _open(self.name).evaluate(torch.tensor([self.row(config)], dtype=torch.float64))
+
+    def row(self, config: Mapping[str, Any]) -> list[float]:
+        """Return the values of all parameters of the package's problem."""
         row = []
         for i, kind in enumerate(self._kinds(), start=1):
             listed = not isinstance(kind, str)
-            row.append(kind[config.get(f"x{i}", 0)] if listed else config[f"x{i}"])
-        return _open(self.name).evaluate(torch.tensor([row], dtype=torch.float64))
+            row.append(float(kind[config.get(f"x{i}", 0)] if listed else config[f"x{i}"]))
+        return row
 
     def space(self) -> ConfigurationSpace:
         """Return the space; parameters with a single value are left out."""

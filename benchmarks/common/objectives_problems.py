@@ -149,8 +149,7 @@ class NearestRow:
 
     def __call__(self, config: Mapping[str, Any]) -> Values:
         inputs, _ = _rows(self.name)
-        given = np.array([config[f"x{i}"] for i in range(1, inputs.shape[1] + 1)])
-        distances = np.sum(np.square((inputs - given) / np.ptp(inputs, axis=0)), axis=1)
+        distances = np.sum(np.square((inputs - Design(self.name).row(config)) / np.ptp(inputs, axis=0)), axis=1)
         value, cost = self.outcomes[np.argmin(distances)]
         return float(value), float(cost)
 
