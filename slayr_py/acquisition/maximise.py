@@ -147,7 +147,7 @@ def suggest(
     outcomes : (n,) or (n, k) array, optional
         What each observation of the posterior returned, such as its value and whether it is feasible. Where evaluations
         have exactly equal outcomes in regions, the criterion is multiplied by the probability of a new one, and the
-        note says so; see `slayr_py.acquisition.plateaus`.
+        note says so; see ``slayr_py/acquisition/plateaus.py``.
     effort : Effort
         Numbers of candidates, maximisations and draws.
 
