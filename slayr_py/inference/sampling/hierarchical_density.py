@@ -47,7 +47,7 @@ class HierarchicalDensity(NumpyDensity):
         k = variance * correlations
 
         def slopes(by_covariance: FloatArray) -> dict[str, FloatArray]:
-            by_log_variance = np.sum(by_covariance * k, axis=1, keepdims=True)
+            by_log_variance = np.einsum("sk,sk->s", by_covariance, k)[:, None]
             return {"sigma_f": 2 * by_log_variance, **pullback(by_covariance * variance)}
 
         return k, slopes

@@ -38,7 +38,7 @@ class _Real(NamedTuple):
 
 
 class _Base(NamedTuple):
-    """g at squared distances, and its derivatives by h and by the logarithm of the exponent of "rq"."""
+    """g at squared distances, its derivatives by h (one number if equal) and by the logarithm of "rq"'s exponent."""
 
     value: FloatArray
     by_h: FloatArray
@@ -76,8 +76,12 @@ class HierarchicalPairs:
         self._order = int(data["p"])
         self._levels = levels
         self._lineage = data["lineage"].reshape(d, -1)
-        self._once = (active[pairs.rows] != active[pairs.columns]).T.astype(np.float64)
-        self._different = (both & (levels > 0)).T.astype(np.float64)
+        # Parameters of one branch are active together, so that few sets of pairs differ.
+        once = active[pairs.rows] != active[pairs.columns]
+        which, sets_of = np.unique(np.hstack([once, both & (levels > 0)]), axis=1, return_inverse=True)
+        used = np.flatnonzero(which.any(axis=0))
+        self._sets = which[:, used].T.astype(np.float64)
+        self._in_set = (sets_of.ravel()[:, None] == used).astype(np.float64)
         self._real: list[_Real] = []
         for i in np.flatnonzero(levels == 0):
             real = np.flatnonzero(both[:, i])
@@ -91,8 +95,7 @@ class HierarchicalPairs:
         jump, by_jump = self._jump(rho)
         once = self._at(weights, theta)
         different = self._at(weights * jump, theta)
-        total = once.value @ self._once
-        total += different.value @ self._different
+        total = np.hstack([once.value, different.value]) @ self._in_set @ self._sets
         real = []
         for i, pairs, half_angles in self._real:
             square, product = sine_products(rho[:, i, None] * half_angles)
@@ -103,8 +106,7 @@ class HierarchicalPairs:
 
         def slopes(by_k: FloatArray) -> dict[str, FloatArray]:
             by_total = by_k if self.add else by_k * k
-            by_once = by_total @ self._once.T
-            by_different = by_total @ self._different.T
+            by_once, by_different = np.hsplit(by_total @ self._sets.T @ self._in_set.T, 2)
             by_w = by_once * once.by_h + by_different * different.by_h * jump
             by_rho = by_different * different.by_h * by_jump
             by_exponent = np.zeros((len(weights), 1))
@@ -136,7 +138,7 @@ class HierarchicalPairs:
     def _at(self, h: FloatArray, theta: Mapping[str, FloatArray]) -> _Base:
         exponent = theta.get("rq_alpha")
         if self._base == "se" and not self.add:
-            return _Base(-0.5 * h, np.full(h.shape, -0.5), None)
+            return _Base(-0.5 * h, np.array(-0.5), None)
         if self._base == "matern":
             factor = 2 * self._order + 1
             value, by_h = matern_with_slope(np.sqrt(factor * h), self._order)

@@ -125,7 +125,9 @@ class NumpyDensity(ABC):
             return total, np.empty(0)
 
         # G of the module's docstring: its diagonal, and twice its entries below it; ``packed`` has the inverses
-        by_covariance = solved[:, self._pairs.rows] * solved[:, self._pairs.columns] - packed
+        by_covariance = np.take(solved, self._pairs.rows, axis=1)
+        by_covariance *= np.take(solved, self._pairs.columns, axis=1)
+        by_covariance -= packed
         by_covariance[:, self._pairs.diagonal] *= 0.5
         trace = by_covariance[:, self._pairs.diagonal].sum(axis=1, keepdims=True)
         by_log = slopes(by_covariance)
