@@ -58,7 +58,7 @@ class Suggestion(NamedTuple):
     interior : float
         Logarithm of the factor of the belief that the optimum is inside the ranges; 0 without it.
     new : float
-        Logarithm of the probability of a new value, by which the criterion was multiplied; 0 without plateaus.
+        Logarithm of the factor for a new value, by which the criterion was multiplied; 0 without plateaus.
     """
 
     config: Configuration
@@ -145,9 +145,9 @@ def suggest(
         value, if the logarithm of the criterion is not maximised, and if the criterion vanishes at the maximum of the
         product.
     outcomes : (n,) or (n, k) array, optional
-        What each observation of the posterior returned, such as its value and whether it is feasible. Where evaluations
-        have exactly equal outcomes in regions, the criterion is multiplied by the probability of a new one, and the
-        note says so; see ``slayr_py/acquisition/plateaus.py``.
+        What each observation of the posterior returned, in the order of the evaluations, such as its value and whether
+        it is feasible. Where evaluations have exactly equal outcomes in regions, the criterion is multiplied by a power
+        of the probability of a new one, and the note says so; see ``slayr_py/acquisition/plateaus.py``.
     effort : Effort
         Numbers of candidates, maximisations and draws.
 

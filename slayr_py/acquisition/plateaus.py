@@ -13,9 +13,10 @@ levels and active parameters; other points are infinitely far away. The share s 
 each value, from the evaluations whose nearest point had it. All other evaluations count as a few, so that plateaus are
 alike as long as little is known about one. The prior says that beside a point its value is mostly repeated.
 
-The criterion is multiplied by the probability of a new value, if there are plateaus. Values may also repeat by chance,
-such as accuracies of few examples; then the nearest point has the repeated value no more often than any other point. So
-plateaus exist if a Bayes factor above 1 says that it does, see `_evidence`.
+The criterion is multiplied by the probability of a new value to the power 1 + r, if there are plateaus. r is the number
+of repetitions in a row at the end: they say that the posterior is too sure of new values where the criterion is large.
+Values may also repeat by chance, such as accuracies of few examples; then the nearest point has the repeated value no
+more often than any other point. So plateaus exist if a Bayes factor above 1 says that it does, see `_evidence`.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ _SMALLEST = 1e-12  # probability of a new value
 
 @dataclass(frozen=True, eq=False)
 class Plateaus:
-    """The posterior probability of a new value.
+    """The factor of the criterion: the posterior probability of a new value, to the power 1 + r.
 
     Attributes
     ----------
     train : Encoded
         n configurations in the order of their evaluation.
     log_new : (n, 200) float64
-        Logarithms of the probability of a new value at the distances ``_DISTANCES`` from each of them.
+        Logarithms of the factor at the distances ``_DISTANCES`` from each of them.
     """
 
     train: Encoded
@@ -55,7 +56,7 @@ class Plateaus:
 
     @classmethod
     def of(cls, train: Encoded, outcomes: FloatArray) -> Plateaus | None:
-        """Return the posterior given outcomes (n,) or (n, k); None if repetitions are none, or probably by chance.
+        """Return the factor given outcomes (n,) or (n, k); None if repetitions are none, or probably by chance.
 
         The value of an evaluation is its whole row: it is repeated where all k numbers are equal.
 
@@ -79,8 +80,8 @@ class Plateaus:
         nearest = before.min(axis=1)
         rows = np.flatnonzero(np.isfinite(nearest))
         p = _repetition(np.sqrt(nearest[rows]))
-        repeats = (earlier & equal).any(axis=1)[rows]
-        log_likelihood = np.where(repeats[:, None], np.log(p), np.log1p(-p))
+        repeats = (earlier & equal).any(axis=1)
+        log_likelihood = np.where(repeats[rows, None], np.log(p), np.log1p(-p))
         value_near = value_of[before.argmin(axis=1)[rows]]
         posteriors = []
         for value in range(len(distinct)):
@@ -88,10 +89,11 @@ class Plateaus:
             others = log_likelihood[~own].sum(axis=0) * min(1.0, _OTHERS / max(np.sum(~own), 1))
             posteriors.append(_posterior(log_likelihood[own].sum(axis=0) + others))
         repeated = np.stack(posteriors) @ _repetition(_DISTANCES).T
-        return cls(train, np.log(np.maximum(1 - repeated, _SMALLEST))[value_of])
+        in_a_row = n - 1 - np.flatnonzero(~repeats)[-1]
+        return cls(train, (1 + in_a_row) * np.log(np.maximum(1 - repeated, _SMALLEST))[value_of])
 
     def values(self, encoded: Encoded) -> FloatArray:
-        """Return the logarithm of the probability of a new value (m,) at configurations."""
+        """Return the logarithm of the factor (m,) at configurations."""
         return self.values_and_gradients(encoded)[0]
 
     def values_and_gradients(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:

@@ -58,8 +58,8 @@ def test_the_probability_of_a_new_value_grows_with_the_distance():
     rng = np.random.default_rng(2)
     wide = 2 + rng.uniform(-1, 1, 25)
     narrow = np.array([8.0, 8.3, 7.7, 8.4, 7.6])
-    train = encoded(*((x, 0.5, "a") for x in (*narrow, *wide)))
-    found = Plateaus.of(train, np.concatenate([np.arange(1.0, 6.0), np.zeros(25)]))
+    train = encoded(*((x, 0.5, "a") for x in (*narrow, *wide)), (5, 0.5, "b"))
+    found = Plateaus.of(train, np.concatenate([np.arange(1.0, 6.0), np.zeros(25), [6.0]]))
     assert found is not None
     near, beside, far = np.exp(found.values(encoded((2, 0.55, "a"), (8, 0.55, "a"), (2, 1.0, "a"))))
     assert near < 0.2 < beside < 1
@@ -118,8 +118,21 @@ def test_the_posterior_is_that_of_a_direct_sum():
 
     weights = share**4 * (1 - repeated(0.7)) * repeated(0.1) * repeated(0.05)
     expected = 1 - np.sum(weights * repeated(0.15)) / np.sum(weights)
-    # Linear interpolation in log d.
-    assert np.exp(found.values(encoded((0.5, 0.5, "a")))) == pytest.approx(expected, rel=1e-3)
+    # Two repetitions in a row; linear interpolation in log d.
+    assert np.exp(found.values(encoded((0.5, 0.5, "a")))) == pytest.approx(expected**3, rel=3e-3)
+
+
+def test_repetitions_in_a_row_are_an_exponent():
+    """A new value of another level ends the row, and changes nothing else."""
+    train, values = steps(40)
+    repeated = [value in values[:i] for i, value in enumerate(values)]
+    in_a_row = repeated[::-1].index(False)
+    assert in_a_row > 1
+    row = Plateaus.of(train, values)
+    ended = Plateaus.of(train.concatenate(encoded((5, 0.5, "b"))), np.append(values, 9.0))
+    assert row is not None and ended is not None
+    at = encoded((2.5, 0.5, "a"), (7, 0.1, "a"))
+    np.testing.assert_allclose(row.values(at), (1 + in_a_row) * ended.values(at), rtol=1e-12)
 
 
 def test_gradient():

@@ -18,7 +18,7 @@ acquisition    {"name", its options, "best", "value", "error"}: value to improve
                also "beyond" if the expected improvement was below the tolerance: the value less the tolerance;
                with a prior of the optimum "prior": {"exponent", "log"}, the logarithm of its factor there;
                "interior": the logarithm of the factor of the belief that the optimum is inside the ranges;
-               "new": the logarithm of the probability of a new value, if the objective has plateaus
+               "new": the logarithm of the factor for a new value, if the objective has plateaus
 stack          {"parts", "messages"}; a part is {"kernel", "weight", "method", "seed", "fit", "diagnostics"}, and
                "method" above is "mixed" if the methods of the parts differ                  (stack only)
 predicted      {"mean", "sd"} of the latent function, in the objective's units and sign; under a warp the
