@@ -254,8 +254,11 @@ def test_a_study_leaves_the_plateau_that_it_has_found(quick):
     assert study.best_value == 0.0
     notes = [note for trial in study.trials[4:] for note in fit_notes(suggestion(trial))]
     assert any("the probability of a new value is a factor" in note for note in notes)
+    values = [trial.value for trial in study.trials]
+    last_new = [max(values.index(value) for value in values[:n]) for n in range(4, 10)]
+    exponents = [n - last for n, last in zip(range(4, 10), last_new, strict=True)]  # 1 + repetitions in a row
     factors = [suggestion(trial)["acquisition"].get("new", 0.0) for trial in study.trials[4:]]
-    assert min(factors) < max(factors) < 0
+    assert -5 < min(factor / exponent for factor, exponent in zip(factors, exponents, strict=True)) < 0
 
 
 @pytest.mark.parametrize(
