@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "slayr_py"
 
 ROOMS = [
     ["display", "errors", "version"],
-    ["arguments", "processes", "progress_bar", "text_files", "threads", "watcher"],
+    ["arguments", "memory", "processes", "progress_bar", "text_files", "threads", "watcher"],
     ["space"],
     ["kernels"],
     ["toolchain"],

@@ -24,6 +24,7 @@ from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.packed import PackedPairs
 from slayr_py.inference.sampling.population import Population
 from slayr_py.inference.warp import log_slope, pivot_of, slopes_by_log_warp, warped
+from slayr_py.memory import keep_freed_memory
 from slayr_py.space import FloatArray
 
 BLOCK = 2**16  # doubles in the covariances of a block of points, which stay in the cache
@@ -49,6 +50,7 @@ class NumpyDensity(ABC):
     """
 
     def __init__(self, data: Mapping[str, Any], shapes: dict[str, tuple[int, ...]]) -> None:
+        keep_freed_memory()
         self._data = {name: np.asarray(value, dtype=np.float64) for name, value in data.items()}
         self._shapes = shapes
         self._priors = CoordinatePriors(self._data, shapes)

@@ -53,15 +53,15 @@ class PackedPairs(NamedTuple):
         """
         n = len(self.diagonal)
         solved = np.full(targets.shape, np.nan)
-        log_roots = np.full(len(targets), np.nan)
+        diagonals = np.full(targets.shape, np.nan)
         for i, matrix in enumerate(covariances):
             factor, failed = dpftrf(n, matrix, transr="N", uplo="L", overwrite_a=1)
             if failed:
                 continue
             solved[i] = dpftrs(n, factor, targets[i], transr="N", uplo="L")[0]
-            log_roots[i] = np.log(factor[self.diagonal]).sum()
+            diagonals[i] = factor[self.diagonal]
             if gradient:
                 dpftri(n, factor, transr="N", uplo="L", overwrite_a=1)
         with np.errstate(over="ignore"):  # hyperparameters far outside have a density of 0
             squares = np.einsum("sn,sn->s", targets, solved)
-        return np.asarray(-0.5 * squares - log_roots), solved
+        return np.asarray(-0.5 * squares - np.log(diagonals).sum(axis=1)), solved
