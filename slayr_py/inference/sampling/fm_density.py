@@ -64,7 +64,6 @@ class FrequencyModulatedDensity(NumpyDensity):
             levels = np.zeros(int(data["D"]))
             self._distance = ByHierarchical(HierarchicalPairs(self._data, self._pairs, levels))
         self._base: Base = next(base for base in get_args(Base) if BASES[base] == data["base"])
-        self._kept: list[FloatArray] = []
         self._multiplicities = np.array([len(group) for group in groups], dtype=np.float64)
 
     @staticmethod
@@ -85,7 +84,7 @@ class FrequencyModulatedDensity(NumpyDensity):
         response = self._response(theta)
         damped = theta["beta"][:, self._graph_of, None] * self._data["lambda"][:, None]
 
-        on_graphs, modulated, term, *totals = self._arrays(distances.shape, 3 + len(self._graphs))
+        on_graphs, modulated, term, *totals = (np.empty(distances.shape) for _ in range(3 + len(self._graphs)))
 
         def modulate(p: int) -> None:
             """Set ``modulated`` to 1 + alpha t of a graph, or to 1 if the real parameters have their own kernel."""
@@ -117,7 +116,7 @@ class FrequencyModulatedDensity(NumpyDensity):
             for name, by_quantity in by_mean.items():  # sigma_f is relative to the root of the mean variance
                 by_log[name] = -0.5 * by_log["sigma_f"] * by_quantity / mean[:, None]
             by_alpha = np.zeros_like(by_log["beta"])
-            by_distance, by_total, by_modulation = self._arrays(distances.shape, 3, first=3 + len(self._graphs))
+            by_distance, by_total, by_modulation = (np.empty(distances.shape) for _ in range(3))
             by_distance[:] = 0.0
             by_log_graphs = by_log_k
             if self._combine != COMBINATIONS["modulation"]:
@@ -180,15 +179,6 @@ class FrequencyModulatedDensity(NumpyDensity):
         by_log = {"beta": by_beta, **by_orders}
         total = mean + (self._combine == COMBINATIONS["sum"])
         return total, {name: mean[:, None] * by for name, by in by_log.items()}
-
-    def _arrays(self, shape: tuple[int, ...], count: int, first: int = 0) -> list[FloatArray]:
-        """Return arrays that every block uses again: new ones cost more than the arithmetic on them.
-
-        The covariances of a block are in the first one until those of the next block are computed.
-        """
-        if not self._kept or len(self._kept[0]) < shape[0]:
-            self._kept = [np.empty(shape) for _ in range(6 + len(self._graphs))]
-        return [array[: shape[0]] for array in self._kept[first : first + count]]
 
     @property
     def _graph_of(self) -> np.ndarray[Any, np.dtype[np.intp]]:
