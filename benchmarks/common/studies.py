@@ -11,6 +11,8 @@ import slayr_py as sl
 KERNELS: dict[str, Callable[[], Any]] = {
     "auto": lambda: "auto",
     "matern": lambda: sl.kernels.Matern(),
+    "matern-1": lambda: sl.kernels.Matern(p=1),
+    "matern-6": lambda: sl.kernels.Matern(p=6),
     "hierarchical": lambda: sl.kernels.Hierarchical(),
     "fm": lambda: sl.kernels.FrequencyModulated(modulator="laplacian"),
     "fm-power": lambda: sl.kernels.FrequencyModulated(modulator="power"),
