@@ -24,6 +24,7 @@ START = 10
 """Evaluations in which Optuna's samplers are random: their times are not reported, and their best value is the start of
 the convergence test."""
 TOLERANCE = 0.001
+_ROUNDING = 1e-12  # relative difference between two ways to compute a mean
 _RUN = ["problem", "sampler", "seed"]
 
 
@@ -99,7 +100,7 @@ def value_cell(values: pd.Series, limit: float, smallest: float) -> str:
     if values.empty:
         return ""
     mean = f"{values.mean():.3g}"
-    mean = f"**{mean}**" if values.mean() == smallest else mean
+    mean = f"**{mean}**" if np.isclose(values.mean(), smallest, rtol=_ROUNDING, atol=0.0) else mean
     error = f" ± {standard_error(values):.2g}" if len(values) > 1 else ""
     return f"{mean}{error}, {(values <= limit).sum()}/{len(values)}"
 
