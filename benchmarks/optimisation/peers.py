@@ -133,18 +133,24 @@ class BoTorch(Told):
 
     def ask(self) -> dict[str, Any]:
         import torch
+
+        number = int(np.random.SeedSequence([self.seed, len(self.values)]).generate_state(1)[0])
+        torch.manual_seed(number)
+        X = torch.tensor(np.array(self.rows) / self.scale, dtype=torch.double)
+        Y = -torch.tensor(self.values, dtype=torch.double)[:, None]
+        candidate = self._maximise(self._fit(X, Y, number), X, Y).detach().numpy()[0]
+        encoded, _ = self.encoder.resolve((candidate * self.scale)[None, :])
+        return to_params(self.encoder.decode(encoded)[0])
+
+    def _fit(self, X: Any, Y: Any, number: int) -> Any:
+        """Return a model of the data; ``number`` is a seed."""
         from botorch.fit import fit_gpytorch_mll
         from botorch.models import MixedSingleTaskGP, SingleTaskGP
         from gpytorch.mlls import ExactMarginalLogLikelihood
 
-        torch.manual_seed(int(np.random.SeedSequence([self.seed, len(self.values)]).generate_state(1)[0]))
-        X = torch.tensor(np.array(self.rows) / self.scale, dtype=torch.double)
-        Y = -torch.tensor(self.values, dtype=torch.double)[:, None]
         model = MixedSingleTaskGP(X, Y, cat_dims=list(self.cat_dims)) if self.cat_dims else SingleTaskGP(X, Y)
         fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-        candidate = self._maximise(model, X, Y).detach().numpy()[0]
-        encoded, _ = self.encoder.resolve((candidate * self.scale)[None, :])
-        return to_params(self.encoder.decode(encoded)[0])
+        return model
 
     def _maximise(self, model: Any, X: Any, Y: Any) -> Any:
         import torch
@@ -175,6 +181,26 @@ class BoTorch(Told):
             key = "equality_constraints" if constraint.is_equality else "inequality_constraints"
             found.setdefault(key, []).append((torch.arange(len(factors)), torch.from_numpy(factors), float(limit)))
         return found
+
+
+class Saasbo(BoTorch):
+    """`BoTorch` with its fully Bayesian model with a sparse prior: 16 draws of one chain of NUTS, 512 + 256 steps."""
+
+    packages = ("botorch", "gpytorch", "torch", "numpyro", "jax")
+
+    def __init__(self, problem: Problem, seed: int) -> None:
+        super().__init__(problem, seed)
+        if self.cat_dims:
+            raise ValueError("SAASBO has no kernel for categories")
+
+    def _fit(self, X: Any, Y: Any, number: int) -> Any:
+        from botorch.fit import fit_fully_bayesian_model_nuts
+        from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP
+        from botorch.models.transforms import Standardize
+
+        model = SaasFullyBayesianSingleTaskGP(X, Y, outcome_transform=Standardize(1))
+        fit_fully_bayesian_model_nuts(model, disable_progbar=True, seed=number)
+        return model
 
 
 def _nominal(dimension: Any) -> bool:
@@ -303,6 +329,7 @@ PEERS: dict[str, Peer] = {
     "random-inside": Peer(RandomInside, RandomInside),
     "hebo": Peer(Hebo, Hebo),
     "smac": Peer(Smac, Smac),
+    "saasbo": Peer(Saasbo, Saasbo),
     "turbo": Peer(Turbo, Turbo),
 }
 
