@@ -39,6 +39,10 @@ CACHED = 2**17
 _INVERTED = 2**22
 """Most doubles in the inverse factors of a search: 32 MB."""
 
+_DEEPEST = 20.0
+"""Largest -a y at which a tangent touches a warp without a pivot, whose slope exp(-a y) overflows further down. Values
+there are improbable."""
+
 
 class Moments(NamedTuple):
     """Moments of the latent function under s draws at m points, and their derivatives.
@@ -281,8 +285,9 @@ class KernelPredictor(Predictor):
             smallest = np.minimum(smallest, values.min(axis=1, keepdims=True))
         if a is None:
             return replace(self, incumbent=smallest)
-        slope = np.exp(-log_slope(smallest, a, self.pivot))
-        tangent = Tangent(smallest - slope * warped(smallest, a, self.pivot), slope)
+        touched = smallest if self.pivot is not None else np.maximum(smallest, -_DEEPEST / a)
+        slope = np.exp(-log_slope(touched, a, self.pivot))
+        tangent = Tangent(touched - slope * warped(touched, a, self.pivot), slope)
         return replace(self, incumbent=smallest, tangent=tangent)
 
     @override

@@ -53,6 +53,19 @@ def test_an_improvement_below_the_tolerance_is_sought_further_away(direction, pl
     assert large[0] != plain[0] and large[1]["value"] < plain[1]["value"]
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("warp", ["none", "log", "best"])
+def test_a_tolerance_far_beyond_the_values_leaves_a_finite_criterion(warp, plane, quick):
+    """As of values in other units: the search explores."""
+    study = create_study(plane, n_initial=4, seed=2, tolerance=1e9, warp=warp, **quick)
+    for _ in range(6):
+        trial = ask(study)
+        study.tell(trial, bowl(config_of(trial)))
+    record = suggestion(study.trials[-1])["acquisition"]
+    assert record["beyond"] == record["best"] - 1e9
+    assert np.isfinite(record["value"])
+
+
 def test_an_optimum_inside_the_ranges_is_a_belief_and_not_a_limit(plane, quick):
     """A linear objective has its minimum in a corner, which the study finds nevertheless, in more evaluations."""
     corner = {name: plane[name].upper for name in plane}
