@@ -194,12 +194,14 @@ class Saasbo(BoTorch):
             raise ValueError("SAASBO has no kernel for categories")
 
     def _fit(self, X: Any, Y: Any, number: int) -> Any:
+        import jax
         from botorch.fit import fit_fully_bayesian_model_nuts
         from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP
         from botorch.models.transforms import Standardize
 
         model = SaasFullyBayesianSingleTaskGP(X, Y, outcome_transform=Standardize(1))
         fit_fully_bayesian_model_nuts(model, disable_progbar=True, seed=number)
+        jax.clear_caches()  # each number of rows is compiled anew, and a hundred programs use up the memory
         return model
 
 

@@ -19,7 +19,9 @@ _INCUMBENT = 50
 _OTHERS = 4
 _OTHER = 10  # perturbations of the incumbent; further best points, perturbations of each
 _OF_PRIOR = 4  # the number of candidates from a prior is this part of the others'
-_SIZES = (-3.0, -0.5)  # decimal logarithm of a perturbation's standard deviation on the unit cube
+SIZES = (-3.0, -0.5)
+"""Range of the decimal logarithm of a perturbation's standard deviation on the unit cube."""
+
 _HOPS = 0.5  # mean number of steps between levels or integers in a perturbation
 
 
@@ -55,11 +57,17 @@ class Candidates:
         both = Candidates(genotypes, self.encoded.concatenate(other.encoded))
         return both[distinct(both.encoded)]
 
-    def near(self, rows: NDArray[np.intp], rng: np.random.Generator, fixed: Fixed | None = None) -> Candidates:
+    def near(
+        self,
+        rows: NDArray[np.intp],
+        rng: np.random.Generator,
+        fixed: Fixed | None = None,
+        sizes: tuple[float, float] = SIZES,
+    ) -> Candidates:
         """Return the valid perturbations of these rows."""
         encoder = self.encoded.encoder
         assert isinstance(encoder, Encoder)
-        return Candidates.of(encoder, perturb(encoder, self.genotypes[rows], rng), fixed)
+        return Candidates.of(encoder, perturb(encoder, self.genotypes[rows], rng, sizes), fixed)
 
 
 def best_first(posterior: Posterior, doubtful: NDArray[np.bool_] | None) -> NDArray[np.intp]:
@@ -114,7 +122,9 @@ def candidates(
     return pool
 
 
-def perturb(encoder: Encoder, centres: FloatArray, rng: np.random.Generator) -> FloatArray:
+def perturb(
+    encoder: Encoder, centres: FloatArray, rng: np.random.Generator, sizes: tuple[float, float] = SIZES
+) -> FloatArray:
     """Perturb genotypes (m, D) by normal steps of random size and by steps to neighbouring levels.
 
     The code of Snoek, Larochelle & Adams (2012) also starts the optimisation near the incumbent.
@@ -122,7 +132,7 @@ def perturb(encoder: Encoder, centres: FloatArray, rng: np.random.Generator) -> 
     neighbourhood = Neighbourhood(encoder)
     points = centres.copy()
     real = np.array([d.is_real for d in encoder.dimensions])
-    size = 10 ** rng.uniform(*_SIZES, (len(centres), 1))
+    size = 10 ** rng.uniform(*sizes, (len(centres), 1))
     steps = size * rng.standard_normal(centres.shape)
     points[:, real] = np.clip(centres + steps, 0.0, 1.0)[:, real]
     discrete = np.array([d.kind != "float" for d in encoder.dimensions])

@@ -7,20 +7,19 @@ the best of the candidates of all functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slayr_py.acquisition.candidates import Candidates, candidates
-from slayr_py.acquisition.feasibility import infeasible
+from slayr_py.acquisition.candidates import candidates
+from slayr_py.acquisition.drawn_minima import JointDraws, refine
 from slayr_py.acquisition.regret import anchors_of_minima
-from slayr_py.inference import Posterior, draw_functions
+from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
 
 _DRAWS = 64  # of the hyperparameters
-_EACH = 4  # functions for each of them
+_FUNCTIONS = 256
 _REFINEMENTS = 6
 _PERTURBATIONS = 4
 _ELSEWHERE = 1000  # candidates from the whole space
@@ -77,50 +76,14 @@ def sample_optima(
     """
     anchors = anchors_of_minima(posterior, evaluated[:1], rng, feasibility, fixed)[0]
     both = evaluated.concatenate(anchors.encoded)
-    draw = _functions(posterior, both, rng, feasibility)
+    draws = JointDraws.draw(posterior, both, rng, feasibility, _DRAWS, _FUNCTIONS)
     pool = anchors.join(candidates(posterior, rng, _ELSEWHERE, fixed))
-    values = draw(pool.encoded)
+    values = draws(pool.encoded)
     found = pool[np.argmin(values, axis=1)]
-    lowest = values.min(axis=1)
-    for _ in range(_REFINEMENTS):
-        near = found.near(np.repeat(np.arange(len(found)), _PERTURBATIONS), rng, fixed)
-        at_near = draw(near.encoded)
-        best = np.argmin(at_near, axis=1)
-        lower = at_near[np.arange(len(best)), best]
-        rows = np.where(lower < lowest, len(found) + best, np.arange(len(found)))
-        together = Candidates(np.vstack([found.genotypes, near.genotypes]), found.encoded.concatenate(near.encoded))
-        found = together[rows]
-        lowest = np.minimum(lower, lowest)
+    found, lowest = refine(draws, found, values.min(axis=1), rng, fixed, _REFINEMENTS, _PERTURBATIONS)
     known = np.flatnonzero(np.isfinite(lowest))  # functions with a feasible configuration
     found = found[known]
     lowest = lowest[known]
     pool = pool.join(found)
-    regrets = np.maximum(draw(pool.encoded)[known] - lowest[:, None], 0.0)
-    sign = np.copysign(1.0, posterior.y_sd)
-    return Optima(found.encoded, sign * lowest, draw(evaluated)[known], pool.encoded, regrets)
-
-
-def _functions(
-    posterior: Posterior, anchors: Encoded, rng: np.random.Generator, feasibility: Sequence[Posterior]
-) -> Callable[[Encoded], FloatArray]:
-    """Return k functions, smaller is better, which are infinite where they are infeasible."""
-    drawn = draw_functions(posterior, anchors, min(_DRAWS, posterior.n_draws), rng, _each(posterior))
-    success = [
-        (model, draw_functions(model, anchors, min(_DRAWS, model.n_draws), rng, _each(model))) for model in feasibility
-    ]
-    rows: NDArray[np.intp] = np.arange(_DRAWS * _EACH)
-    sign = np.copysign(1.0, posterior.y_sd)
-
-    def values(new: Encoded) -> FloatArray:
-        found = sign * drawn(new)
-        found = found[rows % len(found)]
-        for model, functions in success:
-            at = functions(new)
-            found = np.where(infeasible(model, at[rows % len(at)]), np.inf, found)
-        return np.asarray(found)
-
-    return values
-
-
-def _each(posterior: Posterior) -> int:
-    return -(-_DRAWS * _EACH // min(_DRAWS, posterior.n_draws))
+    regrets = np.maximum(draws(pool.encoded)[known] - lowest[:, None], 0.0)
+    return Optima(found.encoded, draws.sign * lowest, draws(evaluated)[known], pool.encoded, regrets)

@@ -7,6 +7,9 @@ configurations. Its distribution over draws answers when to stop: once P(regret 
 The minimum is taken over a pool of configurations. It starts with the most promising candidates of a search. In each of
 a few rounds, functions are drawn, and the pool keeps their minima, gets neighbours of these, and loses configurations
 that are not promising. The last functions are drawn jointly at the minima of the last round.
+
+Where a constraint is active at the minimum, a function decreases linearly up to the border of its feasible
+configurations: a pool lacks as much of the regret as it is coarse. There the minimum of each function is refined.
 """
 
 from __future__ import annotations
@@ -18,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.acquisition.candidates import Candidates, candidates
-from slayr_py.acquisition.feasibility import Feasibility, infeasible
-from slayr_py.inference import Posterior, draw_functions
-from slayr_py.space import Encoded, Fixed, FloatArray
+from slayr_py.acquisition.drawn_minima import JointDraws, refine
+from slayr_py.acquisition.feasibility import Feasibility
+from slayr_py.inference import Posterior
+from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _FUNCTIONS = 256
 _DRAWS = 16
@@ -31,6 +35,8 @@ _DOUBTFUL = 0.05  # probability of feasibility below which a configuration comes
 _ANCHORS = 200
 _ROUNDS = 4
 _PERTURBATIONS = 3  # of each minimum in every round
+_REFINEMENTS = (30, 1)  # with models of feasibility: rounds, and perturbations of each minimum in a round
+_SIZES = (-6.0, -1.0)  # of these perturbations
 
 
 def sample_regret(
@@ -68,10 +74,19 @@ def sample_regret(
         If a joint covariance is not positive definite up to rounding errors.
     """
     anchors, pool = anchors_of_minima(posterior, incumbent, rng, feasibility, fixed, scale)
-    at_incumbent, values = _values(
-        posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _LAST_DRAWS, scale
-    )
-    return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
+    joint = incumbent.concatenate(anchors.encoded)
+    draws = JointDraws.draw(posterior, joint, rng, feasibility, _LAST_DRAWS, _FUNCTIONS, scale)
+    at_incumbent = draws.at(incumbent)[:, 0]
+    values = draws(pool.encoded)
+    if not feasibility:
+        return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
+    # The incumbent is feasible, whatever the functions say.
+    values = np.column_stack([at_incumbent, values])
+    known = Candidates(_genotypes(incumbent, rng), incumbent)
+    pool = Candidates(np.vstack([known.genotypes, pool.genotypes]), incumbent.concatenate(pool.encoded))
+    found = pool[np.argmin(values, axis=1)]
+    lowest = refine(draws, found, values.min(axis=1), rng, fixed, *_REFINEMENTS, _SIZES)[1]
+    return np.asarray(at_incumbent - lowest)
 
 
 def anchors_of_minima(
@@ -86,7 +101,8 @@ def anchors_of_minima(
     pool = _promising(posterior, candidates(posterior, rng, _CANDIDATES, fixed), feasibility, scale)
     anchors = pool[np.arange(min(_ANCHORS // 2, len(pool)))]
     for _ in range(_ROUNDS):
-        values = _values(posterior, incumbent, anchors.encoded, pool.encoded, rng, feasibility, _DRAWS, scale)[1]
+        joint = incumbent.concatenate(anchors.encoded)
+        values = JointDraws.draw(posterior, joint, rng, feasibility, _DRAWS, _FUNCTIONS, scale)(pool.encoded)
         lowest = np.unique(np.argmin(values, axis=1))
         nearby = pool.near(np.repeat(lowest, _PERTURBATIONS), rng, fixed)
         anchors = pool[lowest[:_ANCHORS]]
@@ -114,35 +130,8 @@ def _keep(values: FloatArray, lowest: NDArray[np.intp]) -> NDArray[np.intp]:
     return np.union1d(lowest, promising)
 
 
-def _values(
-    posterior: Posterior,
-    incumbent: Encoded,
-    anchors: Encoded,
-    pool: Encoded,
-    rng: np.random.Generator,
-    feasibility: Sequence[Posterior],
-    n_draws: int,
-    scale: float,
-) -> tuple[FloatArray, FloatArray]:
-    """Return new functions at the incumbent (k,) and at the pool (k, m), smaller is better, infinite if infeasible."""
-    both = incumbent.concatenate(anchors)
-    drawn = draw_values(posterior, both, incumbent.concatenate(pool), rng, n_draws, _FUNCTIONS, scale)
-    values = np.copysign(1.0, posterior.y_sd) * drawn
-    for model in feasibility:
-        values[:, 1:][infeasible(model, draw_values(model, both, pool, rng, n_draws, _FUNCTIONS))] = np.inf
-    return values[:, 0], values[:, 1:]
-
-
-def draw_values(
-    posterior: Posterior,
-    anchors: Encoded,
-    new: Encoded,
-    rng: np.random.Generator,
-    n_draws: int,
-    n_functions: int,
-    scale: float = 1.0,
-) -> FloatArray:
-    """Return k functions at m configurations, (k, m), of ``n_draws`` draws of the hyperparameters."""
-    draws = min(n_draws, posterior.n_draws)
-    values = draw_functions(posterior, anchors, draws, rng, each=-(-n_functions // draws), scale=scale)(new)
-    return values[np.arange(n_functions) % len(values)]
+def _genotypes(encoded: Encoded, rng: np.random.Generator) -> FloatArray:
+    """Return genotypes of configurations; those of inactive parameters are arbitrary."""
+    encoder = encoded.encoder
+    assert isinstance(encoder, Encoder)
+    return np.asarray(np.where(encoded.active, encoded.unit_values, encoder.uniform(len(encoded), rng)))

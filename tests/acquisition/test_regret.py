@@ -70,6 +70,23 @@ def test_configurations_that_violate_a_constraint_do_not_count():
     assert ks_2samp(found, expected).statistic < 1.63 * np.sqrt(1 / 100 + 1 / 1000)
 
 
+def test_a_minimum_at_the_border_of_a_constraint_leaves_little_but_not_nothing():
+    """The objective decreases up to the border, from which the incumbent is less than a step of the pool away."""
+    x = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 4.4995, 6.0, 8.0, 10.0])
+    exact = {"sigma_n": sl.LogNormal(-9.0, 0.5)}
+    gp = sl.GaussianProcess(LINE, "SE", exact, inducing=len(x))
+    posterior = gp.fit(x[:, None], -x, method="laplace", seed=1)
+    constraint = gp.fit(x[:, None], x - 4.5, method="laplace", seed=1)
+    found = sample_regret(posterior, posterior.train[[5]], np.random.default_rng(1), [constraint])
+    near = GRID.encoder.encode(np.linspace(4.495, 4.505, 401)[:, None])
+    functions = posterior.sample(near.concatenate(posterior.train[[5]]), 1000, seed=2)
+    borders = constraint.sample(near, 1000, seed=3)
+    lowest = np.where(borders <= 0, functions[:, :-1], np.inf).min(axis=1)
+    expected = np.maximum(functions[:, -1] - lowest, 0.0)
+    assert 1e-4 < expected.mean() < 2e-3
+    assert found.mean() == pytest.approx(expected.mean(), rel=0.2)
+
+
 def test_a_constraint_may_exclude_most_of_the_promising_configurations():
     x = np.linspace(0.2, 9.7, 9)
     gp = sl.GaussianProcess(LINE, "MAT52", inducing=len(x))
