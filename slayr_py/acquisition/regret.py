@@ -6,10 +6,9 @@ configurations. Its distribution over draws answers when to stop: once P(regret 
 
 The minimum is taken over a pool of configurations. It starts with the most promising candidates of a search. In each of
 a few rounds, functions are drawn, and the pool keeps their minima, gets neighbours of these, and loses configurations
-that are not promising. The last functions are drawn jointly at the minima of the last round.
-
-Where a constraint is active at the minimum, a function decreases linearly up to the border of its feasible
-configurations: a pool lacks as much of the regret as it is coarse. There the minimum of each function is refined.
+that are not promising. The last functions are drawn jointly at the minima of the last round. The minimum of each is
+refined by perturbations, most of all with constraints. Where one is active at the minimum, a function falls linearly
+up to the border of its feasible configurations, and a pool lacks as much of the regret as it is coarse.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.acquisition.candidates import Candidates, candidates
+from slayr_py.acquisition.candidates import SIZES, Candidates, candidates
 from slayr_py.acquisition.drawn_minima import JointDraws, refine
 from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.inference import Posterior
@@ -35,8 +34,8 @@ _DOUBTFUL = 0.05  # probability of feasibility below which a configuration comes
 _ANCHORS = 200
 _ROUNDS = 4
 _PERTURBATIONS = 3  # of each minimum in every round
-_REFINEMENTS = (30, 1)  # with models of feasibility: rounds, and perturbations of each minimum in a round
-_SIZES = (-6.0, -1.0)  # of these perturbations
+_INSIDE = (10, 1, SIZES)  # arguments of the refinement: rounds, perturbations of each minimum in a round, their sizes
+_AT_BORDERS = (30, 1, (-6.0, -1.0))  # with models of feasibility
 
 
 def sample_regret(
@@ -78,14 +77,12 @@ def sample_regret(
     draws = JointDraws.draw(posterior, joint, rng, feasibility, _LAST_DRAWS, _FUNCTIONS, scale)
     at_incumbent = draws.at(incumbent)[:, 0]
     values = draws(pool.encoded)
-    if not feasibility:
-        return np.asarray(np.maximum(at_incumbent - values.min(axis=1), 0.0))
     # The incumbent is feasible, whatever the functions say.
     values = np.column_stack([at_incumbent, values])
     known = Candidates(_genotypes(incumbent, rng), incumbent)
     pool = Candidates(np.vstack([known.genotypes, pool.genotypes]), incumbent.concatenate(pool.encoded))
     found = pool[np.argmin(values, axis=1)]
-    lowest = refine(draws, found, values.min(axis=1), rng, fixed, *_REFINEMENTS, _SIZES)[1]
+    lowest = refine(draws, found, values.min(axis=1), rng, fixed, *(_AT_BORDERS if feasibility else _INSIDE))[1]
     return np.asarray(at_incumbent - lowest)
 
 
