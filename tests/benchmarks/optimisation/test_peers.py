@@ -19,6 +19,7 @@ PACKAGES = {
     "hebo": "hebo",
     "smac": "smac",
     "baybe": "baybe",
+    "saasbo": "numpyro",
 }
 CASES = [
     (name, problem)
@@ -26,7 +27,7 @@ CASES = [
     for problem in ("branin, noisy", "func2c", "jenatton")
     if find_spec(PACKAGES.get(name, "optuna"))
     and (problem != "jenatton" or peer(name).kind.conditional)
-    and (problem == "branin, noisy" or name not in ("baybe", "turbo"))  # floats only
+    and (problem == "branin, noisy" or name not in ("baybe", "turbo", "saasbo"))  # no categories
 ]
 
 
