@@ -4,10 +4,10 @@
 
 Samplers: slayr (all options have their defaults), "slayr:key=value,..." with keyword arguments of `StanGPSampler`
 (LOCATION/SCALE is a log-normal prior, as in "slayr:kernel=fm,lengthscale=-0.5/0.7"), optuna-gp, optuna-tpe, random,
-botorch, turbo, hebo and smac. Each seed has one initial design for all samplers. Problems: test functions with numbers,
-with noise (the tables have the noise-free value of the best observation), with categories, with conditions; with
---data, the tuning of NuSVR and XGBoost and tables of support vector machines. Each trial is appended to
-suite-SAMPLER.csv; run the same command again to resume after an interruption. --report only prints the tables.
+botorch, saasbo, turbo, hebo, ax and smac. Each seed has one initial design for all samplers. Problems: test functions
+with numbers, with noise (the tables have the noise-free value of the best observation), with categories, with
+conditions; with --data, the tuning of NuSVR and XGBoost and tables of support vector machines. Each trial is appended
+to suite-SAMPLER.csv; run the same command again to resume after an interruption. --report only prints the tables.
 
 --suite bbob has the 24 functions of BBOB instead, in --dimensions and --instances, and --suite bbob-mixint their
 mixed-integer forms (pip install coco-experiment). --suite bbob-bounds has the functions of BBOB in boxes with bounds
