@@ -19,7 +19,7 @@ from slayr_py.space import Encoded, Fixed, FloatArray
 
 @dataclass(frozen=True)
 class Functions:
-    """As many functions drawn from a posterior as are wanted, some of them twice if they are drawn in larger numbers.
+    """k functions drawn from a posterior: more are cut off, and if the draws of a stack make fewer, some count twice.
 
     Attributes
     ----------
