@@ -35,9 +35,13 @@ WITHOUT_MINIMUM = ("nusvr", "xgboost")
 def tables(page: str, heading: str) -> list[pd.DataFrame]:
     """Return the tables under a heading of the page of a folder, their cells as text."""
     text = (FOLDER / page / "README.md").read_text(encoding="utf-8")
-    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return tables_in(text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0])
+
+
+def tables_in(text: str) -> list[pd.DataFrame]:
+    """Return the tables of a text in Markdown, their cells as text."""
     found = []
-    for block in re.findall(r"(?:^\|.*\n?)+", section, re.MULTILINE):
+    for block in re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE):
         lines = (line.strip().removeprefix("|").removesuffix("|") for line in block.splitlines())
         rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)] for line in lines]
         found.append(pd.DataFrame(rows[2:], columns=rows[0]))

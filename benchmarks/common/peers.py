@@ -42,6 +42,20 @@ def one_core() -> None:
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 
+def fit_saas(X: Any, Y: Any, seed: int) -> Any:
+    """Fit BoTorch's fully Bayesian model with a sparse prior: 16 draws of one chain of NUTS, 512 + 256 steps.
+
+    ``X`` is a tensor on the unit cube, ``Y`` one with a column. Install it with ``pip install botorch jax numpyro``.
+    """
+    from botorch.fit import fit_fully_bayesian_model_nuts
+    from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP
+    from botorch.models.transforms import Standardize
+
+    model = SaasFullyBayesianSingleTaskGP(X, Y, outcome_transform=Standardize(1))
+    fit_fully_bayesian_model_nuts(model, disable_progbar=True, seed=seed)
+    return model
+
+
 def cpu_seconds() -> float:
     """Return the processor time of this process and of its finished children."""
     usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))

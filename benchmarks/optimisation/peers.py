@@ -18,6 +18,7 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import FloatHyperparameter
 
 import slayr_py as sl
+from benchmarks.common.peers import fit_saas
 from benchmarks.common.problems import Problem
 from benchmarks.common.studies import KERNELS
 from benchmarks.optimisation.ax_peer import Ax
@@ -184,7 +185,7 @@ class BoTorch(Told):
 
 
 class Saasbo(BoTorch):
-    """`BoTorch` with its fully Bayesian model with a sparse prior: 16 draws of one chain of NUTS, 512 + 256 steps."""
+    """`BoTorch` with its fully Bayesian model with a sparse prior."""
 
     packages = ("botorch", "gpytorch", "torch", "numpyro", "jax")
 
@@ -195,12 +196,8 @@ class Saasbo(BoTorch):
 
     def _fit(self, X: Any, Y: Any, number: int) -> Any:
         import jax
-        from botorch.fit import fit_fully_bayesian_model_nuts
-        from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP
-        from botorch.models.transforms import Standardize
 
-        model = SaasFullyBayesianSingleTaskGP(X, Y, outcome_transform=Standardize(1))
-        fit_fully_bayesian_model_nuts(model, disable_progbar=True, seed=number)
+        model = fit_saas(X, Y, number)
         jax.clear_caches()  # each number of rows is compiled anew, and a hundred programs use up the memory
         return model
 

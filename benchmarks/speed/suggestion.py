@@ -27,7 +27,7 @@ import pandas as pd
 
 import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
-from benchmarks.common.peers import cpu_seconds, hartmann6, one_core
+from benchmarks.common.peers import cpu_seconds, fit_saas, hartmann6, one_core
 from benchmarks.common.problems import PROBLEMS
 from slayr_py.acquisition import suggest
 from slayr_py.study import StanGPSampler, space_to_distributions
@@ -94,17 +94,13 @@ def botorch(n: int, seed: int) -> dict[str, Any]:
     """Time one suggestion of BoTorch's fully Bayesian model with log noisy EI."""
     import torch
     from botorch.acquisition import qLogNoisyExpectedImprovement
-    from botorch.fit import fit_fully_bayesian_model_nuts
-    from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP
-    from botorch.models.transforms import Standardize
     from botorch.optim import optimize_acqf
 
     torch.manual_seed(seed)
     configs, y = hartmann6(n)
     x = torch.tensor(sl.space.Encoder(PROBLEMS["hartmann6"][0]).encode(configs).columns)
     clocks = Clocks()
-    model = SaasFullyBayesianSingleTaskGP(x, -torch.tensor(y)[:, None], outcome_transform=Standardize(1))
-    fit_fully_bayesian_model_nuts(model, disable_progbar=True, seed=seed)
+    model = fit_saas(x, -torch.tensor(y)[:, None], seed)
     clocks.fit_ends()
     acquisition = qLogNoisyExpectedImprovement(model, X_baseline=x, prune_baseline=True)
     bounds = torch.stack([torch.zeros(6), torch.ones(6)]).double()

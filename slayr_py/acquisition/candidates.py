@@ -51,10 +51,21 @@ class Candidates:
         encoded, allowed = encoder.resolve(genotypes, fixed)
         return cls(genotypes if fixed is None else fixed.put(genotypes), encoded)[allowed]
 
+    @classmethod
+    def at(cls, encoded: Encoded, rng: np.random.Generator, fixed: Fixed | None = None) -> Candidates:
+        """Return known configurations as candidates. The genotype of an inactive parameter is arbitrary."""
+        encoder = encoded.encoder
+        assert isinstance(encoder, Encoder)
+        return cls(np.where(encoded.active, encoded.unit_values, encoder.uniform(len(encoded), rng, fixed)), encoded)
+
+    def concatenate(self, other: Candidates) -> Candidates:
+        """Return these candidates, and then the others."""
+        genotypes = np.vstack([self.genotypes, other.genotypes])
+        return Candidates(genotypes, self.encoded.concatenate(other.encoded))
+
     def join(self, other: Candidates) -> Candidates:
         """Return the distinct configurations of two sets of candidates."""
-        genotypes = np.vstack([self.genotypes, other.genotypes])
-        both = Candidates(genotypes, self.encoded.concatenate(other.encoded))
+        both = self.concatenate(other)
         return both[distinct(both.encoded)]
 
     def near(
@@ -99,8 +110,7 @@ def candidates(
         best = front[:total]
         times = np.full(len(best), total // len(best))
     observed = posterior.train[np.concatenate([best, np.repeat(best, times)])]
-    # The genotype of an inactive parameter is arbitrary.
-    genotypes = np.where(observed.active, observed.unit_values, encoder.uniform(len(observed), rng, fixed))
+    genotypes = Candidates.at(observed, rng, fixed).genotypes
     genotypes[len(best) :] = perturb(encoder, genotypes[len(best) :], rng)
     if fixed is not None:
         genotypes = np.vstack([genotypes, fixed.example])  # there may be few others

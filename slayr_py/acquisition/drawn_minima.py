@@ -6,49 +6,32 @@ joint draw, since these posteriors are independent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from slayr_py.acquisition.candidates import SIZES, Candidates
 from slayr_py.acquisition.feasibility import infeasible
-from slayr_py.inference import DrawnFunctions, Posterior, draw_functions
+from slayr_py.inference import Posterior, draw_functions
 from slayr_py.space import Encoded, Fixed, FloatArray
 
+Functions = Callable[[Encoded], FloatArray]
+"""Values of k functions at m configurations, (k, m)."""
 
-@dataclass(frozen=True)
-class Functions:
-    """k functions drawn from a posterior: more are cut off, and if the draws of a stack make fewer, some count twice.
 
-    Attributes
-    ----------
-    drawn : DrawnFunctions
-    count : int
-        k.
+def functions_of(
+    posterior: Posterior, anchors: Encoded, rng: np.random.Generator, n_draws: int, count: int, scale: float = 1.0
+) -> Functions:
+    """Draw functions, jointly at the anchors, of at most ``n_draws`` draws of the hyperparameters.
+
+    Their values are in the user's units. Beyond ``count``, functions are cut off; if the draws of a stack make fewer,
+    some count twice.
     """
-
-    drawn: DrawnFunctions
-    count: int
-
-    @classmethod
-    def draw(
-        cls,
-        posterior: Posterior,
-        anchors: Encoded,
-        rng: np.random.Generator,
-        n_draws: int,
-        count: int,
-        scale: float = 1.0,
-    ) -> Functions:
-        """Draw ``count`` functions, jointly at the anchors, of at most ``n_draws`` draws of the hyperparameters."""
-        draws = min(n_draws, posterior.n_draws)
-        return cls(draw_functions(posterior, anchors, draws, rng, each=-(-count // draws), scale=scale), count)
-
-    def __call__(self, new: Encoded) -> FloatArray:
-        """Return the values at m configurations, (k, m), in the user's units."""
-        values = self.drawn(new)
-        return values[np.arange(self.count) % len(values)]
+    draws = min(n_draws, posterior.n_draws)
+    drawn = draw_functions(posterior, anchors, draws, rng, each=-(-count // draws), scale=scale)
+    rows = np.arange(count) % len(drawn)
+    return lambda new: drawn(new)[rows]
 
 
 @dataclass(frozen=True)
@@ -59,8 +42,9 @@ class JointDraws:
     ----------
     sign : float
         -1 if larger values are better in the user's units.
-    functions : Functions
-    models : tuple of (Posterior, Functions)
+    functions : callable
+        Of the objective, in the user's units.
+    models : tuple of (Posterior, callable)
         Models of failures and of constraints, and the functions drawn from them.
     """
 
@@ -80,8 +64,8 @@ class JointDraws:
         scale: float = 1.0,
     ) -> JointDraws:
         """Draw functions from all posteriors; ``scale`` is a factor on the deviations of the objective's."""
-        functions = Functions.draw(posterior, anchors, rng, n_draws, count, scale)
-        models = [(model, Functions.draw(model, anchors, rng, n_draws, count)) for model in feasibility]
+        functions = functions_of(posterior, anchors, rng, n_draws, count, scale)
+        models = [(model, functions_of(model, anchors, rng, n_draws, count)) for model in feasibility]
         return cls(float(np.copysign(1.0, posterior.y_sd)), functions, tuple(models))
 
     def at(self, new: Encoded) -> FloatArray:
@@ -96,7 +80,7 @@ class JointDraws:
         return values
 
 
-def refine(
+def descend(
     draws: JointDraws,
     found: Candidates,
     lowest: FloatArray,
@@ -131,7 +115,6 @@ def refine(
         best = np.argmin(values, axis=1)
         lower = values[np.arange(len(best)), best]
         rows = np.where(lower < lowest, len(found) + best, np.arange(len(found)))
-        both = Candidates(np.vstack([found.genotypes, near.genotypes]), found.encoded.concatenate(near.encoded))
-        found = both[rows]
+        found = found.concatenate(near)[rows]
         lowest = np.minimum(lower, lowest)
     return found, lowest

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from slayr_py.acquisition.boxes import hypervolume, non_dominated
 from slayr_py.acquisition.candidates import Candidates, candidates
-from slayr_py.acquisition.drawn_minima import Functions
+from slayr_py.acquisition.drawn_minima import functions_of
 from slayr_py.acquisition.feasibility import Feasibility, infeasible
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, Fixed, FloatArray
@@ -130,11 +130,11 @@ class FrontTask:
         new = known.concatenate(pool)
         drawn = []
         for posterior, sign, scale in zip(self.posteriors, self.signs, scales, strict=True):
-            drawn.append(sign * Functions.draw(posterior, both, rng, n_draws, self.n_functions, scale)(new))
+            drawn.append(sign * functions_of(posterior, both, rng, n_draws, self.n_functions, scale)(new))
         values = np.stack(drawn, axis=2)
         n = len(known)
         for model in self.feasibility:
-            functions = Functions.draw(model, both, rng, n_draws, self.n_functions)
+            functions = functions_of(model, both, rng, n_draws, self.n_functions)
             values[:, n:][infeasible(model, functions(pool))] = np.inf
         return values[:, :n], values[:, n:]
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slayr_py.acquisition.candidates import candidates
-from slayr_py.acquisition.drawn_minima import JointDraws, refine
+from slayr_py.acquisition.drawn_minima import JointDraws, descend
 from slayr_py.acquisition.regret import anchors_of_minima
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
@@ -80,7 +80,7 @@ def sample_optima(
     pool = anchors.join(candidates(posterior, rng, _ELSEWHERE, fixed))
     values = draws(pool.encoded)
     found = pool[np.argmin(values, axis=1)]
-    found, lowest = refine(draws, found, values.min(axis=1), rng, fixed, _REFINEMENTS, _PERTURBATIONS)
+    found, lowest = descend(draws, found, values.min(axis=1), rng, fixed, _REFINEMENTS, _PERTURBATIONS)
     known = np.flatnonzero(np.isfinite(lowest))  # functions with a feasible configuration
     found = found[known]
     lowest = lowest[known]

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.acquisition.candidates import SIZES, Candidates, candidates
-from slayr_py.acquisition.drawn_minima import JointDraws, refine
+from slayr_py.acquisition.drawn_minima import JointDraws, descend
 from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.inference import Posterior
-from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
+from slayr_py.space import Encoded, Fixed, FloatArray
 
 _FUNCTIONS = 256
 _DRAWS = 16
@@ -79,10 +79,8 @@ def sample_regret(
     values = draws(pool.encoded)
     # The incumbent is feasible, whatever the functions say.
     values = np.column_stack([at_incumbent, values])
-    known = Candidates(_genotypes(incumbent, rng), incumbent)
-    pool = Candidates(np.vstack([known.genotypes, pool.genotypes]), incumbent.concatenate(pool.encoded))
-    found = pool[np.argmin(values, axis=1)]
-    lowest = refine(draws, found, values.min(axis=1), rng, fixed, *(_AT_BORDERS if feasibility else _INSIDE))[1]
+    found = Candidates.at(incumbent, rng).concatenate(pool)[np.argmin(values, axis=1)]
+    lowest = descend(draws, found, values.min(axis=1), rng, fixed, *(_AT_BORDERS if feasibility else _INSIDE))[1]
     return np.asarray(at_incumbent - lowest)
 
 
@@ -125,10 +123,3 @@ def _keep(values: FloatArray, lowest: NDArray[np.intp]) -> NDArray[np.intp]:
         bound = np.nanmean(finite, axis=0) - 2 * np.nanstd(finite, axis=0)
     promising = np.argsort(np.where(np.isfinite(bound), bound, np.inf), kind="stable")[:_POOL]
     return np.union1d(lowest, promising)
-
-
-def _genotypes(encoded: Encoded, rng: np.random.Generator) -> FloatArray:
-    """Return genotypes of configurations; those of inactive parameters are arbitrary."""
-    encoder = encoded.encoder
-    assert isinstance(encoder, Encoder)
-    return np.asarray(np.where(encoded.active, encoded.unit_values, encoder.uniform(len(encoded), rng)))

@@ -7,22 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.comparison import tables_in
+
 TOP = Path(__file__).resolve().parents[2]
 BENCHMARKS = TOP / "benchmarks"
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e-?\d+)?|(?<![\w.])\d+e-\d+")
 
 
-def rows(page: Path, heading: str) -> list[list[str]]:
-    """Return the cells of the rows of the table whose head begins with these words."""
-    lines = iter(page.read_text(encoding="utf-8").splitlines())
-    next(line for line in lines if line.startswith(heading))
-    next(lines)
-    found = []
-    for line in lines:
-        if not line.startswith("|"):
-            return found
-        found.append([cell.strip() for cell in line[1:-1].split("|")])
-    return found
+def rows(page: Path) -> list[list[str]]:
+    """Return the cells of the table of questions of a page."""
+    found = tables_in(page.read_text(encoding="utf-8"))
+    return next(table for table in found if "question" in table).to_numpy().tolist()
 
 
 def section(page: Path, anchor: str) -> str:
@@ -55,7 +50,7 @@ def missing(figures: str, text: str) -> list[str]:
     return absent
 
 
-INDEX = rows(BENCHMARKS / "README.md", "| question | slayr_py | others | command")
+INDEX = rows(BENCHMARKS / "README.md")
 
 
 @pytest.mark.parametrize("row", INDEX, ids=lambda row: row[0][:50])
@@ -70,7 +65,7 @@ def test_the_figures_of_the_index_are_on_the_pages(row):
 
 def test_the_figures_of_the_first_page_are_in_the_index():
     everything = "\n".join(" ".join(row) for row in INDEX)
-    table = rows(TOP / "README.md", "| question | slayr_py | others |")
+    table = rows(TOP / "README.md")
     assert len(table) >= 9
     for question, *figures in table:
         assert not missing(" ".join(figures), everything), question
