@@ -35,6 +35,10 @@ def parameter_of(name: str, value: Any) -> Hyperparameter[Any, Any]:
     SpaceError
         If it is none.
     """
+    if isinstance(value, tuple):  # ConfigSpace takes NumPy's floats of other precisions as integers
+        value = tuple(bound.item() if isinstance(bound, np.generic) else bound for bound in value)
+        if any(isinstance(bound, bool) for bound in value):
+            raise SpaceError(f"the bounds of {name!r} are {value}; write {list(value)} for these levels")
     if isinstance(value, tuple) and sorted(map(type, value), key=str) == [float, int]:
         raise SpaceError(
             f"the bounds of {name!r} are {value[0]} and {value[1]}; write two floats, or two integers, such as "

@@ -175,6 +175,15 @@ class Dimension:
         x = np.clip(x, self.lower, self.upper)
         return np.asarray(np.rint(x) if self.kind == "integer" else x)
 
+    def equals(self, unit_values: FloatArray, number: float) -> NDArray[np.bool_]:
+        """Return which unit values are those of a level index or real value, but for the rounding of floats."""
+        numbers = self.numbers(unit_values)
+        if self.kind != "float":
+            return np.asarray(numbers == number)
+        step = 10.0**-_DECIMALS
+        rounding = 0.0 if self.log else 8 * np.finfo(np.float64).eps * max(abs(self.lower), abs(self.upper))
+        return np.asarray(np.abs(numbers - number) <= step * (1 + abs(number)) + rounding)
+
     def values(self, numbers: FloatArray) -> list[Any]:
         """Return the user's values of n level indices or real values."""
         if self.levels:

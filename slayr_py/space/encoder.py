@@ -235,7 +235,7 @@ class Encoder(Layout):
         )
         plain = {d.name: d.values(x[None])[0] for d, x in zip(chosen, exact, strict=True)}
         no_example = np.zeros((1, len(self.dimensions)))
-        return self._with_example(Fixed(plain, columns, exact, unit_values, no_example), where)
+        return self._with_example(Fixed(plain, chosen, columns, exact, unit_values, no_example), where)
 
     def _with_example(self, fixed: Fixed, where: str) -> Fixed:
         engine = qmc.Sobol(len(self.dimensions), scramble=True, rng=np.random.default_rng(0))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.space.dimension import FloatArray
+from slayr_py.space.dimension import Dimension, FloatArray
 from slayr_py.space.encoded import Encoded
-
-_SAME = 1e-9  # largest difference of equal unit values
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +21,7 @@ class Fixed:
     ----------
     values : dict of str to value
         Values by name.
+    dimensions : sequence of Dimension
     columns : (k,) int
         Columns of the parameters in a genotype.
     numbers : (k,) float64
@@ -33,6 +32,7 @@ class Fixed:
     """
 
     values: Mapping[str, Any]
+    dimensions: Sequence[Dimension]
     columns: NDArray[np.intp]
     numbers: FloatArray
     unit_values: FloatArray
@@ -50,5 +50,7 @@ class Fixed:
 
     def hold(self, encoded: Encoded) -> NDArray[np.bool_]:
         """Return which configurations have the fixed values, (n,)."""
-        same = np.abs(encoded.unit_values[:, self.columns] - self.unit_values) < _SAME
-        return np.asarray(same.all(axis=1) & self.active(encoded))
+        held = self.active(encoded)
+        for d, column, number in zip(self.dimensions, self.columns, self.numbers, strict=True):
+            held &= d.equals(encoded.unit_values[:, column], number)
+        return held

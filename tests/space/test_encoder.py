@@ -74,6 +74,19 @@ def test_a_dictionary_is_a_space():
     assert max(config["x"] for config in encoder.sobol(8, 1)) <= 0.5
 
 
+@pytest.mark.parametrize("number", [np.float16, np.float32, np.float64, np.int32])
+def test_bounds_of_numpy_are_those_of_python(number):
+    (dimension,) = Encoder({"x": (number(1.5), number(9.5))}).dimensions
+    whole = number is np.int32
+    assert dimension.kind == ("integer" if whole else "float")
+    assert (dimension.lower, dimension.upper) == ((1, 9) if whole else (1.5, 9.5))
+
+
+def test_booleans_are_no_bounds():
+    with pytest.raises(SpaceError, match=r"the bounds of 'x' are \(False, True\); write \[False, True\] for"):
+        Encoder({"x": (False, True)})
+
+
 @pytest.mark.parametrize(
     ("entry", "words"),
     [

@@ -44,6 +44,26 @@ def test_resolved_genotypes_have_the_fixed_values_to_the_last_digit(encoder):
     assert fixed.hold(encoder.encode([{"kernel": "rbf", "rate": 0.3, "flag": True}])).tolist() == [False]
 
 
+@pytest.mark.parametrize(
+    ("parameter", "value", "other"),
+    [
+        (Integer("x", (0, 2**32 - 1)), 7, 8),
+        (Integer("x", (1, 2**32 - 1), log=True), 2**32 - 1, 2**32 - 2),
+        (Float("x", (0.0, 1e12)), 0.0, 1.0),
+        (Float("x", (1e-3, 1e12), log=True), 0.1, 0.1000001),
+    ],
+)
+def test_neighbouring_values_of_a_wide_range_are_told_apart(parameter, value, other):
+    encoder = Encoder(ConfigurationSpace({"x": parameter}))
+    encoded = encoder.encode([{"x": value}, {"x": other}])
+    assert encoder.fix({"x": value}).hold(encoded).tolist() == [True, False]
+
+
+def test_rounding_does_not_change_a_fixed_value(encoder):
+    configs = [{"kernel": "rbf", "rate": rate, "flag": True} for rate in (0.3, 0.1 + 0.2, 0.3 + 2e-12)]
+    assert encoder.fix({"rate": 0.3}).hold(encoder.encode(configs)).tolist() == [True, True, False]
+
+
 def test_a_design_has_the_fixed_values(encoder):
     free = encoder.sobol(20, 1)
     design = encoder.sobol(20, 1, encoder.fix({"rate": 0.123, "flag": True}))
