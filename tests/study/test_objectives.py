@@ -226,7 +226,7 @@ def test_ask_and_tell_take_a_sequence_or_a_mapping():
     study = create_study(SPACE, directions={"loss": "minimize", "gain": "maximize"}, n_initial=2, seed=1, method="map")
     tell(study, ask(study), (1.0, "2.0"), sd=[0.1, 0.2])
     tell(study, ask(study), {"gain": 3.0, "loss": 2.0})
-    with pytest.warns(UserWarning, match="nan is not acceptable"):
+    with pytest.warns(UserWarning, match=r"trial 2 fails: its value is \[nan, 1.0\]"):
         tell(study, ask(study), [float("nan"), 1.0])
     assert [trial.values for trial in study.trials[:2]] == [[1.0, 2.0], [2.0, 3.0]]
     assert study.trials[0].user_attrs["y_sd"] == [0.1, 0.2] and study.trials[2].state.name == "FAIL"
@@ -236,6 +236,19 @@ def test_ask_and_tell_take_a_sequence_or_a_mapping():
             tell(study, trial, wrong)
     with pytest.raises(sl.DataError, match="give one standard deviation for each of the 2 objectives"):
         tell(study, trial, (1.0, 2.0), sd=0.1)
+
+
+def test_a_value_that_cannot_be_told_does_not_name_the_objectives():
+    study = create_study(SPACE, directions=["minimize", "maximize"], n_initial=2, seed=1)
+    trial = ask(study)
+    for wrong in ({"eror": "0,5", "gain": 1.0}, {1: 2.0, 3: 4.0}):
+        with pytest.raises(sl.DataError, match="the value is"):
+            tell(study, trial, wrong)
+    with pytest.raises(sl.DataError, match="has no trial 77"):
+        tell(study, 77, {"eror": 1.0, "gain": 1.0})
+    assert study.metric_names is None
+    tell(study, trial, {"error": 1.0, "gain": 2.0})
+    assert study.metric_names == ["error", "gain"]
 
 
 @pytest.mark.parametrize("form", ["table", "pairs", "optuna"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from pathlib import Path
@@ -27,7 +28,7 @@ from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY
 from slayr_py.study.storage.costs import as_cost
 from slayr_py.study.storage.distributions import plain_value
 from slayr_py.study.storage.integrity import check_integrity
-from slayr_py.study.storage.objectives import DIRECTIONS, goals_of, parse_directions, set_names
+from slayr_py.study.storage.objectives import DIRECTIONS, parse_directions, set_names
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
 from slayr_py.study.storage.optuna_private import set_trial_attribute, start_trial
 from slayr_py.study.storage.suggesting import suggest_or_fail
@@ -244,20 +245,27 @@ def tell(
     """
     price = None if cost is None else _told_cost(study, cost)
     told: list[float] | None = None
+    names: list[str] | None = None
     _check_state(state, value)
-    goals = goals_of(study)
+    count = len(study.directions)
     if state is None or state == TrialState.COMPLETE:
-        told = [_told_value(each) for each in split_values(study, value)]
+        parts, names = split_values(study, value)
+        told = [_told_value(each) for each in parts]
+    is_finite = told is None or bool(np.isfinite(told).all())
+    if state == TrialState.COMPLETE and not is_finite:
+        raise DataError(f"the value is {value!r:.200} and the state COMPLETE; leave the state out, and the trial fails")
+    known = None if sd is None else _told_errors(sd, count)
     with translate_storage_errors():
         running = _running_trial(study, trial)
-        if sd is not None:
-            errors = [sd] if len(goals) == 1 else sd
-            if not isinstance(errors, Sequence) or len(errors) != len(goals):
-                raise DataError(f"sd is {sd!r}; give one standard deviation for each of the {len(goals)} objectives")
-            known = [_told_error(error) for error in errors]
-            set_trial_attribute(study, running, ERROR_KEY, known[0] if len(goals) == 1 else known)
+        if names is not None:
+            set_names(study, names)
+        if known is not None:
+            set_trial_attribute(study, running, ERROR_KEY, known[0] if count == 1 else known)
         if price is not None:
             set_trial_attribute(study, running, *price)
+        if not is_finite:
+            warnings.warn(f"trial {running.number} fails: its value is {value!r:.200}", stacklevel=2)
+            return study.tell(running.number, state=TrialState.FAIL)
         return study.tell(running.number, told, state)
 
 
@@ -292,6 +300,14 @@ def _running_trial(study: Study, trial: object) -> FrozenTrial:
             "value; ask for another one"
         )
     return trials[number]
+
+
+def _told_errors(sd: object, count: int) -> list[float]:
+    """Return the known errors of the values of some objectives."""
+    errors = [sd] if count == 1 else sd
+    if not isinstance(errors, Sequence) or len(errors) != count:
+        raise DataError(f"sd is {sd!r}; give one standard deviation for each of the {count} objectives")
+    return [_told_error(error) for error in errors]
 
 
 def _told_error(sd: object) -> float:

@@ -17,7 +17,6 @@ from optuna import Study, Trial
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.study.run.constraints import Constraint, constraint_values
 from slayr_py.study.storage.costs import SECONDS, as_cost
-from slayr_py.study.storage.objectives import set_names
 from slayr_py.study.storage.optuna_private import may_stop
 
 Values = Sequence[float] | Mapping[str, float]
@@ -217,8 +216,8 @@ def expected_of(study: Study) -> Expected:
     return Expected(len(study.directions), None if names is None else tuple(names))
 
 
-def split_values(study: Study, value: object) -> list[object]:
-    """Return the values of a study's objectives, unchecked, and store their names if a mapping brings new ones.
+def split_values(study: Study, value: object) -> tuple[list[object], list[str] | None]:
+    """Return the values of a study's objectives, unchecked, and their names if the study has none and a mapping does.
 
     Raises
     ------
@@ -227,10 +226,11 @@ def split_values(study: Study, value: object) -> list[object]:
     """
     count, names, _ = expected_of(study)
     if count == 1:
-        return [value]
-    if isinstance(value, Mapping) and len(value) == count and set(value) == set(names or value):
-        set_names(study, names or list(value))
-        return [value[name] for name in names or value]
+        return [value], None
+    if isinstance(value, Mapping) and len(value) == count:
+        texts = [name for name in value if isinstance(name, str)]
+        if len(texts) == count and set(texts) == set(names or texts):
+            return [value[name] for name in names or texts], None if names else texts
     parts = value.tolist() if isinstance(value, np.ndarray) else value
     if isinstance(parts, Mapping | str) or not isinstance(parts, Sequence) or len(parts) != count:
         known = f", of {', '.join(names)}" if names else ""
@@ -238,7 +238,7 @@ def split_values(study: Study, value: object) -> list[object]:
             f"the value is {value!r:.200}; give one number for each of the {count} objectives{known}, or "
             "state=optuna.trial.TrialState.FAIL for a failed trial"
         )
-    return list(parts)
+    return list(parts), None
 
 
 def as_value(answer: object) -> float:

@@ -34,6 +34,17 @@ WRONG = [
 ]
 
 
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_a_value_that_is_not_finite_fails_the_trial(plane, value):
+    study = create_study(plane, seed=1)
+    trial = ask(study)
+    with pytest.raises(DataError, match=r"the state COMPLETE; leave the state out, and the trial fails"):
+        tell(study, trial, value, optuna.trial.TrialState.COMPLETE, sd=0.3)
+    assert "y_sd" not in study.trials[0].user_attrs
+    with pytest.warns(UserWarning, match=f"trial 0 fails: its value is {value}"):
+        assert tell(study, trial, value).state == FAIL
+
+
 @pytest.mark.parametrize(("trial", "options", "words"), WRONG)
 def test_what_cannot_be_told_is_refused_before_anything_is_stored(plane, trial, options, words):
     study = create_study(plane, seed=1, study_name="s", cost="euros")
