@@ -224,8 +224,10 @@ def prediction_error(study: Study, posterior: Posterior, observed: Observations,
     mean = np.array([records[row]["mean"] for row in rows])
     sd = np.array([records[row]["sd"] for row in rows])
     noise = posterior.predict(posterior.train[rows]).with_noise().centre_and_spread()[1]
-    scale = np.sqrt(np.square(sd) + np.square(noise) + np.square(observed.y_sd[rows]))
-    return float(np.sqrt(np.mean(np.square((observed.y[rows] - mean) / scale))))
+    error = observed.y[rows] - mean
+    scale = np.hypot(np.hypot(sd, noise), observed.y_sd[rows])  # squares of tiny or huge values would not be finite
+    standardised = np.divide(error, scale, out=np.zeros_like(error), where=(error != 0) | (scale != 0))
+    return float(np.sqrt(np.mean(np.square(standardised))))
 
 
 def _predicted(record: Mapping[str, Any], objective: int) -> Any:

@@ -130,3 +130,13 @@ def test_failures_noise_fixed_values_and_parallel_evaluations(quick):
     with_rule = sl.minimize(objective, space, budget=12, stop=loose(), fixed={"n": 2}, **options)
     assert not regret_table(with_rule.study).empty
     assert set(with_rule.trials["params_n"]) == {2}
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("unit", [1e-170, 1e170])
+def test_the_inflation_does_not_depend_on_the_unit_of_the_objective(unit):
+    def inflation(scale):
+        options = {"n_initial": 4, "seed": 1, "method": "map", "stop": sl.Regret(1e-9 * scale), "progress": False}
+        return regret_table(sl.minimize(lambda config: bowl(config) * scale, LINE, budget=7, **options).study)
+
+    assert inflation(unit)["inflation"].tolist() == pytest.approx(inflation(1.0)["inflation"].tolist(), rel=1e-6)
