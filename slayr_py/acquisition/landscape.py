@@ -82,8 +82,7 @@ class Landscape:
     def cautious(self, merit: Merit | None = None) -> Landscape:
         """Return the landscape in which improbable feasibility weighs more; if a merit is given, of it alone.
 
-        Another merit is no improvement, of which a unit of cost would buy a part, or which a belief about the optimum
-        would multiply.
+        The cost and the belief in the interior are factors of an improvement only, so that another merit omits them.
         """
         models = tuple(model.cautious() for model in self.feasibility)
         if merit is None:

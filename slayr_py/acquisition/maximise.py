@@ -112,7 +112,8 @@ def suggest(
     acquisition : str or Acquisition
     best : float
         Best value so far, in the user's units: the smallest, or the largest if ``posterior.maximize``.
-        None if no feasible value is known: only the probability of feasibility is maximised then.
+        None if no feasible value is known: the probability of feasibility is maximised then, multiplied by the prior
+        if there is one.
     t : int
         Iteration, from 1, for the schedule of the confidence bound.
     rng : numpy.random.Generator
@@ -138,7 +139,7 @@ def suggest(
         the maximum of the product, the belief is left out.
     cost : Posterior, optional
         Model of the logarithm of the cost of an evaluation: an improvement is then divided by its expected cost. The
-        logarithm of the criterion has to be maximised, as of "ei".
+        logarithm of the criterion has to be maximised, as of "ei". It is left out without a best value.
     interior : bool or None
         Whether the criterion is multiplied by a weak belief that the optimum is inside the ranges of the floats; see
         `slayr_py.acquisition.interior`. None: unless plateaus exist. It is left out with ``prior``, without a best
@@ -155,7 +156,7 @@ def suggest(
     ------
     DataError
         If ``best`` is not finite, or None without models of feasibility, or the acquisition is unknown, or not
-        supported with a prior.
+        supported with a prior or a cost.
     SpaceError
         If no configuration has the fixed values.
     """
@@ -164,6 +165,8 @@ def suggest(
     if best is not None and not np.isfinite(best):
         raise DataError(f"best must be finite, got {best!r}")
     criterion = from_name(acquisition)
+    if cost is not None and not criterion.is_logarithm:
+        raise DataError(f"acquisition {acquisition!r} cannot be divided by a cost; choose 'ei' or 'pi'")
     if prior is not None:
         criterion = criterion.logarithmic()
 
@@ -274,7 +277,7 @@ class Search:
             prior=self.prior,
             interior=inside,
             plateaus=self.plateaus,
-            cost=self.cost,
+            cost=self.cost if merit.is_logarithm else None,  # without a value there is no improvement
         )
         return _search(landscape, pool, self.effort, least_feasible, reasons)
 
@@ -322,7 +325,7 @@ def _search(
 ) -> tuple[Found, str]:
     """Return the configuration to suggest, and the reason if it is not the maximum of the landscape.
 
-    ``reasons`` are those for which parts of the space have been left out.
+    ``reasons`` explain factors of the landscape.
     """
     merit = landscape.merit
 

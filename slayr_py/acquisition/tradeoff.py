@@ -44,7 +44,8 @@ def suggest_tradeoff(
         One for each of 2 to 4 objectives, of the same configurations.
     front : (n, p) array, or None
         Values of the objectives at feasible configurations, in the user's units, from which improvement is measured;
-        dominated ones do not matter. None if none is known: only the probability of feasibility is maximised then.
+        dominated ones do not matter. None if none is known: the probability of feasibility is maximised then,
+        multiplied by the prior if there is one.
     reference : (p,) array
         Reference point, in the user's units: values that are not better in all objectives improve on nothing.
     noisy : bool

@@ -61,3 +61,18 @@ def test_the_suggestion_maximises_improvement_per_cost(model):
     assert there >= 0.999 * per_cost(grid).max()
     assert there > 1.01 * per_cost([plain.config])[0]
     assert found.cost == pytest.approx(Cost.of(model, 256).expected(model.encoder.encode([found.config]))[0])
+
+
+def test_a_cost_does_not_divide_the_probability_of_feasibility(model):
+    """Points with a large x are feasible, and the cost grows with x."""
+    objective = sl.GaussianProcess(SPACE).fit(POINTS, POINTS[:, 0], method="map", seed=1)
+    feasibility = [sl.GaussianProcess(SPACE).fit(POINTS, 0.3 - POINTS[:, 0], method="map", seed=1)]
+    options = {"best": None, "t": 1, "feasibility": feasibility}
+    plain = suggest(objective, rng=np.random.default_rng(3), **options)
+    found = suggest(objective, rng=np.random.default_rng(3), cost=model, **options)
+    assert found.config == plain.config and found.cost > 0
+
+
+def test_a_confidence_bound_has_no_cost(model):
+    with pytest.raises(sl.DataError, match="acquisition 'lcb' cannot be divided by a cost; choose 'ei' or 'pi'"):
+        suggest(model, "lcb", best=0.0, t=1, cost=model, rng=np.random.default_rng(3))
