@@ -136,12 +136,6 @@ def _volume_of_three(points: FloatArray, reference: FloatArray) -> float:
     return float(volume + area * (last - start))
 
 
-def volumes_gained(boxes: Boxes, values: FloatArray) -> FloatArray:
-    """Return the volume of the boxes that each of m points (m, p) dominates alone, (m,)."""
-    sides = np.maximum(boxes.upper - np.maximum(boxes.lower, values[:, None]), 0.0)
-    return np.asarray(np.prod(sides, axis=2).sum(axis=1))
-
-
 def _partition(points: FloatArray, reference: Sequence[float]) -> Iterator[_Box]:
     """Yield the boxes of the region below the reference point that points (n, p) do not dominate."""
     if len(reference) == 1:

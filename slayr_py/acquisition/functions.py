@@ -114,7 +114,7 @@ def beta_schedule(t: int, dimension: float, delta: float) -> float:
         raise DataError(f"delta must lie strictly between 0 and 1, got {delta!r}")
     if not t >= 1:
         raise DataError(f"t counts iterations from 1, got {t!r}")
-    if not dimension >= 1:
+    if not isinstance(dimension, int | float | np.number) or not dimension >= 1:
         raise DataError(f"dimension must be at least 1, got {dimension!r}")
     return float(2 * (np.log(dimension) + 2 * np.log(t) + np.log(np.pi**2 / 6) - np.log(delta)))
 
@@ -183,7 +183,10 @@ def _scaled_gap(
     m, s = _moments(mean, sd)
     if np.any(np.isnan(best)):
         raise DataError("best is NaN; it must be the smallest value observed so far")
-    gap = np.asarray(best, dtype=np.float64) - m
+    try:
+        gap = np.broadcast_to(np.asarray(best, dtype=np.float64), m.shape) - m
+    except ValueError as error:
+        raise DataError(f"best has shape {np.shape(best)} and mean {m.shape}; they must agree") from error
     positive = s > 0
     return s, gap, positive, np.divide(gap, s, out=np.zeros_like(gap), where=positive)
 

@@ -268,7 +268,7 @@ class GaussianProcess:
             If a configuration does not belong to the space.
         DataError
             If y has another length, is empty or not finite, an option is illegal, or errors are known and the warp is
-            "log".
+            "log" or "best".
         TypeError
             For an unknown option.
         InferenceError
@@ -349,7 +349,7 @@ class GaussianProcess:
         ------
         DataError
             For an unknown name in ``scoring``, a level outside (0, 1), a target that is not finite, known errors with
-            warp="log", or the probit likelihood.
+            the warp "log" or "best", or the probit likelihood.
         SpaceError
             If a configuration does not belong to the space.
         """

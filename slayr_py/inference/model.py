@@ -63,7 +63,7 @@ class Model:
         Transformation of the targets.
     pivot : float, optional
         Pivot of the warp "best", on the standardised scale; None for the best target.
-    given_warp : {"none", "log", "auto"}
+    given_warp : {"none", "log", "best", "auto"}
         The argument; "auto" allows :meth:`with_errors` to leave out the warp.
     left_out : tuple of str
         Notes for the diagnostics of a fit.
@@ -154,7 +154,7 @@ class Model:
         Raises
         ------
         DataError
-            If an error is positive, and the warp is "log" or the likelihood is probit.
+            If an error is positive, and the warp is "log" or "best", or the likelihood is probit.
         """
         if errors is None or not np.any(errors > 0):
             return self

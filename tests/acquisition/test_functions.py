@@ -8,6 +8,7 @@ from slayr_py import DataError
 from slayr_py.acquisition import (
     beta_schedule,
     expected_improvement,
+    from_name,
     log_expected_improvement,
     lower_confidence_bound,
     probability_of_improvement,
@@ -126,3 +127,10 @@ def test_delta_outside_the_unit_interval_raises(delta):
 def test_invalid_arguments_raise(call, words):
     with pytest.raises(DataError, match=words):
         call()
+
+
+def test_arguments_of_other_shapes_and_types_are_named():
+    with pytest.raises(DataError, match=r"best has shape \(3,\) and mean \(2, 4\); they must agree"):
+        expected_improvement(np.zeros((2, 4)), np.ones((2, 4)), np.zeros(3))
+    with pytest.raises(DataError, match="dimension must be at least 1, got '3'"):
+        from_name("lcb", dimension="3")

@@ -341,7 +341,7 @@ class KernelPredictor(Predictor):
     def moments_with_gradient(self, new: Encoded) -> Moments:
         cross, slope = self.kernel.cross_gradient(new, self.train, self.draws)
         solved = self._solve(cross)
-        mean, variance = self._linearise(*self._moments(new, cross, solved))
+        mean, variance = self._linearise(*self._moments(new, solved))
         if self.inverse is None:
             precision_cross = np.stack([solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)])
         else:
@@ -427,11 +427,11 @@ class KernelPredictor(Predictor):
         last = self.last  # read once: another thread may replace it
         if last is None or last[0] is not new:
             cross = self.kernel.cross(new, self.train, self.draws)
-            last = (new, *self._moments(new, cross, self._solve(cross)))
+            last = (new, *self._moments(new, self._solve(cross)))
             object.__setattr__(self, "last", last)
         return last[1:]
 
-    def _moments(self, new: Encoded, cross: FloatArray, solved: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _moments(self, new: Encoded, solved: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean = self.draws["mu"][:, None] + np.einsum("smn,sn->sm", solved, self.whitened)
         variance = self.kernel.diagonal(new, self.draws) - np.einsum("smn,smn->sm", solved, solved)
         return mean, np.maximum(variance, 0.0)

@@ -29,7 +29,7 @@ def draw(
     outside, and so do some rows if functions or equalities that are not linear are among the constraints.
     """
     drawn = numbers.copy()
-    for together, columns in groups(region, numbers, active, movable, np.arange(len(numbers))):
+    for together, columns in groups(region, active, movable, np.arange(len(numbers))):
         others = np.setdiff1d(np.flatnonzero(region.read), columns)
         _, known = np.unique(numbers[np.ix_(together, others)], axis=0, return_inverse=True)
         for number in range(int(known.max(initial=-1)) + 1):

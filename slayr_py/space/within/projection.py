@@ -42,7 +42,7 @@ def repair(region: Region, numbers: FloatArray, active: BoolArray, movable: Bool
     least = np.full(len(numbers), np.inf)
     stalled = np.zeros(len(numbers), dtype=np.intp)
     for _ in range(_NEWTON_STEPS):
-        for rows, columns in groups(region, repaired, active, movable, outside):
+        for rows, columns in groups(region, active, movable, outside):
             moved = _step(region, repaired[rows], active[rows], columns)
             known = np.isfinite(moved).all(axis=1)
             repaired[np.ix_(rows[known], columns)] = moved[known]
@@ -64,7 +64,7 @@ def _violation(region: Region, numbers: FloatArray, active: BoolArray) -> FloatA
 
 
 def groups(
-    region: Region, numbers: FloatArray, active: BoolArray, movable: BoolArray, rows: NDArray[np.intp]
+    region: Region, active: BoolArray, movable: BoolArray, rows: NDArray[np.intp]
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Yield rows with the same constraints and moving columns, and these columns."""
     applies = region.applies(active[rows])

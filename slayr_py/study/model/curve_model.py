@@ -63,7 +63,7 @@ class Scale:
 
     @classmethod
     def of(cls, finals: FloatArray, values: FloatArray) -> Scale:
-        """Return the scale of final values (k,), or of all values (n,) if the final ones are equal."""
+        """Return the scale of final values (k,), or of all values (n,) if the quartiles of the final ones are equal."""
         for sample in (finals, values):
             low, high = np.quantile(sample, [0.25, 0.75])
             if high > low:

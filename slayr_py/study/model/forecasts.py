@@ -25,7 +25,7 @@ FITTED = Rows(160, 80)
 """Points of finished trials in a fit of the hyperparameters."""
 
 CONDITIONED = Rows(224, 256)
-"""Points of finished trials in a prediction: four of each of 50 complete trials, two of each of more than 112."""
+"""Points of finished trials in a prediction: four of each of 50 complete trials, two of each of 75 or more."""
 
 MOST_RATIO = 2.0
 """Largest ratio of the last steps of complete trials whose steps count as the same unit."""

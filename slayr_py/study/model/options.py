@@ -222,8 +222,8 @@ class SamplerOptions:
         Raises
         ------
         DataError
-            For several objectives with a kernel search, or with an acquisition or a reference point that is not for
-            them; for a reference point with one objective.
+            For more than four objectives; for several with a kernel search, a tolerance, or an acquisition or a
+            reference point that is not for them; for a reference point with one objective.
         """
         if not has_several(study):
             if self.reference_point is not None:

@@ -357,7 +357,7 @@ class Result:
         Raises
         ------
         DataError
-            If epsilon is not a positive number, or the study has several objectives.
+            If epsilon is not a positive number, or is given for a study with several objectives.
         StorageError
             If the file cannot be written.
         """

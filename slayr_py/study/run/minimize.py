@@ -107,11 +107,11 @@ def minimize(
     max_cost : float, optional
         Budget of the sum of the costs of all trials, in the unit of ``cost``, beside the number of trials in
         ``budget``: no trial starts after the sum has reached it. The last evaluations may therefore exceed it. A trial
-        without a cost, as one that raised an error, counts as 0.
+        without a known cost counts as 0; with ``cost="seconds"``, one that raised an error counts its duration.
     constraints : sequence of str, optional
         Bounds on the numbers that the objective returns by name: ``["memory <= 8", "accuracy >= 0.9"]``. By default
-        each of them must be at most 0. The best configuration is the best one that violates none. Constraints on the
-        parameters themselves have ``within``.
+        each of them must be at most 0. The best configuration is the best one that violates none. Use ``within`` for
+        constraints on the parameters themselves.
     max_consecutive_failures : int, optional
         Stop after so many consecutive failures. By default after 10, or after 3 if no trial has ever succeeded. NaN and
         infinite values do not count here.

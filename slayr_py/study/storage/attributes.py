@@ -71,14 +71,15 @@ from slayr_py.study.storage.optuna_private import add_trial_attributes, set_tria
 from slayr_py.study.storage.reading import trials_of
 
 STUDY_KEY = "slayr:study"
-"""Study attribute: {"space", "graphs", "within", "seed", "kernel", "acquisition", "n_initial", "noisy", "prior"} at its
-start; "noisy" as declared last.
+"""Study attribute: {"space", "graphs", "within", "seed", "kernel", "acquisition", "n_initial", "noisy", "prior",
+"cost"} at its start; "noisy" as declared last.
 
 "within" has the texts of the constraints on inputs, ``{"function": name}`` for a function. "prior" has the belief about
 each parameter of the optimum, or None.
 
-The kernel is {"name", "options", "description", "chosen", "reason"}: chosen by "auto", with a reason, or by the "user".
-A stack has the name "stack" and a kernel search the name "search"; the options of a search have the "plain" kernel.
+The kernel is {"name", "options", "description", "chosen", "reason", "stan_files"}: chosen by "auto", with a reason, or
+by the "user". A stack has the name "stack" and a kernel search the name "search"; the options of a search have the
+"plain" kernel.
 A version of slayr_py that changes this record writes a higher ``"format"`` than
 `slayr_py.study.storage.integrity.FORMAT`, so that this version rejects the study; the default is 1.
 """

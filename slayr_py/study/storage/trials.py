@@ -159,7 +159,7 @@ def is_feasible(trial: FrozenTrial, names: Set[str]) -> bool:
 
 
 class Results(NamedTuple):
-    """Trials with one result each, for a model of feasibility."""
+    """Trials with one result each, for the model of a further output."""
 
     numbers: list[int]
     configs: list[Configuration]
