@@ -60,8 +60,9 @@ class Posterior:
             hyperparameters, if the prior describes the function's standard deviation.
         ``log_likelihood``
             ``y`` (chain, draw, observation): the log density of each observation given all others, with the function
-            integrated out exactly. It is a density of standardised y, as are the results of ArviZ: ``az.loo(idata)`` is
-            larger than :meth:`loo` by log(abs(y_sd)) for each observation.
+            integrated out, exactly unless the likelihood is probit: see :meth:`loo`. It is a density of standardised y,
+            as are the results of ArviZ: ``az.loo(idata)`` is larger than :meth:`loo` by log(abs(y_sd)) for each
+            observation.
         ``posterior_predictive``
             ``y`` (chain, draw, observation): a draw of each observation given all others. It does not depend on the
             observed value of the same observation. The entries of one draw are not a joint draw.
@@ -364,10 +365,12 @@ class Posterior:
     def loo(self) -> xr.DataArray:
         """Return the leave-one-out log predictive densities of the n observations, in the user's units.
 
-        The function is integrated out exactly. The hyperparameters are integrated out by Pareto-smoothed importance
-        sampling (Vehtari, Gelman & Gabry 2017). The density under a stack is the weighted mean of the densities of its
-        parts. The weights depend on all observations, so the sum is too large by about half a unit for each weight
-        beyond the first.
+        The function is integrated out exactly; with the probit likelihood by expectation propagation, whose sites of
+        the other observations are those of the fit with all of them, so that the density of a surprising observation
+        is too large (for one, exp(-1.3) instead of exp(-1.8)). The hyperparameters are integrated out by
+        Pareto-smoothed importance sampling (Vehtari, Gelman & Gabry 2017). The density under a stack is the weighted
+        mean of the densities of its parts. The weights depend on all observations, so the sum is too large by about
+        half a unit for each weight beyond the first.
 
         Returns
         -------

@@ -76,14 +76,12 @@ def feasibility_results(study: Study, space: ConfigurationSpace, name: str, numb
     KeyError
         If the study has no constraint of that name.
     """
-    results = outcomes(study, space) if name == SUCCESS else constraint_results(study, space)[name[len(_CONSTRAINT) :]]
+    if name != SUCCESS:
+        results = constraint_results(study, space, numbers)[name[len(_CONSTRAINT) :]]
+        return results._replace(values=compress(results.values))
+    results = outcomes(study, space)
     rows = [row for row, number in enumerate(results.numbers) if number in numbers]
-    values = results.values[rows]
-    return Results(
-        [results.numbers[row] for row in rows],
-        [results.configs[row] for row in rows],
-        values if name == SUCCESS else compress(values),
-    )
+    return Results([results.numbers[row] for row in rows], [results.configs[row] for row in rows], results.values[rows])
 
 
 def compress(values: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Container, Iterable, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -191,16 +191,30 @@ def was_evaluated(trial: FrozenTrial) -> bool:
     return reason not in INTERRUPTIONS and trial.user_attrs.get(EVALUATIONS_KEY, 0) > 0
 
 
-def constraint_results(study: Study, space: ConfigurationSpace) -> dict[str, Results]:
-    """Return the values of each constraint, by name; a constraint holds where its value is not positive."""
+def constraint_results(
+    study: Study, space: ConfigurationSpace, among: Container[int] | None = None
+) -> dict[str, Results]:
+    """Return the values of each constraint, by name; a constraint holds where its value is not positive.
+
+    With ``among``, they are those of trials with these numbers. Values that are not finite are left out. If all of
+    them are, they count as -1 if the constraint holds, else as 1.
+    """
     results: dict[str, list[tuple[int, Configuration, float]]] = {}
     for trial in trials_of(study, (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)):
-        if not trial.constraints or (config := trial_configuration(trial, space)) is None:
+        if not trial.constraints or (among is not None and trial.number not in among):
+            continue
+        if (config := trial_configuration(trial, space)) is None:
             continue
         for name, value in trial.constraints.items():
-            if np.isfinite(value):
-                results.setdefault(name, []).append((trial.number, config, value))
-    return {name: results_of(results[name]) for name in sorted(results)}
+            results.setdefault(name, []).append((trial.number, config, value))
+    return {name: results_of(_finite(results[name])) for name in sorted(results)}
+
+
+def _finite(
+    results: Sequence[tuple[int, Configuration, float]],
+) -> Sequence[tuple[int, Configuration, float]]:
+    finite = [result for result in results if np.isfinite(result[2])]
+    return finite or [(number, config, -1.0 if value <= 0 else 1.0) for number, config, value in results]
 
 
 def results_of(results: Sequence[tuple[int, Configuration, float]]) -> Results:

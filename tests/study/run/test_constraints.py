@@ -84,6 +84,20 @@ def test_without_a_feasible_trial_there_is_no_best_configuration():
 
 
 @pytest.mark.stan
+@pytest.mark.parametrize(("margin", "stored"), [(float("inf"), 1.0), (-float("inf"), -1.0)])
+def test_a_constraint_without_a_finite_value_is_learned_by_its_sign(margin, stored):
+    def objective(trial):
+        trial.set_constraint("margin", margin)
+        return trial.suggest_float("x", 0, 1)
+
+    study = optuna.create_study(sampler=sl.study.StanGPSampler(SPACE, n_initial=3, seed=1, method="map"))
+    study.optimize(objective, n_trials=4)
+    assert study.trials[3].user_attrs["slayr:suggestion"]["phase"] == "model"
+    assert constraint_results(study, SPACE)["margin"].values.tolist() == [stored] * 4
+    assert constraint_results(study, SPACE, {1, 2})["margin"].numbers == [1, 2]
+
+
+@pytest.mark.stan
 def test_suggestions_keep_the_constraints_of_an_optuna_study():
     """Optuna's own way to report constraints; the optimum without them is at x = 0."""
 
