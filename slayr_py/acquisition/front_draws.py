@@ -58,7 +58,7 @@ class FrontDraws:
 
 @dataclass(frozen=True)
 class FrontTask:
-    """What fronts are drawn of.
+    """Inputs of `draw_fronts`.
 
     Attributes
     ----------

@@ -207,7 +207,7 @@ class ConditionedCurves:
         return self._in_units(mean, inflation * sd)
 
     def evidence(self, given: Moments, without: Moments, inflation: float = 1.0) -> tuple[float, float]:
-        r"""Return what a curve says about the final value of its own trial: a value and its standard deviation.
+        r"""Return the evidence of a curve about the final value of its own trial: a value and its standard deviation.
 
         With the posterior N(m, v) of the final value given all curves and N(m_0, v_0) without this one, an observation
         with mean (m/v - m_0/v_0) / p and variance 1/p, p = 1/v - 1/v_0, changes the second into the first. If the curve

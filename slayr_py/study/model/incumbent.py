@@ -1,4 +1,4 @@
-"""What a suggestion improves on: the best value of one objective, or the front of several."""
+"""Incumbents: the best value of one objective, or the front of several, from which improvement is measured."""
 
 from __future__ import annotations
 

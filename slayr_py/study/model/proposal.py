@@ -145,7 +145,7 @@ class Proposal(AbstractContextManager["Proposal"]):
 
     @property
     def _outcomes(self) -> FloatArray:
-        """What each evaluation returned, (n, k): values, and whether it is feasible, as the next with them may be."""
+        """Values and feasibility of each evaluation, (n, k)."""
         return np.column_stack([*(each.y for each in self.observed), self.observed[0].feasible])
 
     @property

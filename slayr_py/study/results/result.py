@@ -324,8 +324,8 @@ class Result:
         Raises
         ------
         DataError
-            If no configuration is near enough with this probability; the message has an epsilon that would do. As for
-            `optimum` else.
+            If no configuration is near enough with this probability; the message has an epsilon that would do.
+            Otherwise as for `optimum`.
         """
         check_one_objective(self.study, _FRONT)
         return good(self.study, self._posterior_of_all(), epsilon, probability, seed)

@@ -224,7 +224,7 @@ def _load(objective: Objective) -> int:
 
 
 def _end_with_parent() -> None:
-    """Let this process end when its parent does, for whatever reason, and leave Ctrl-C to the parent."""
+    """End this process when its parent has ended, and leave Ctrl-C to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     assert parent is not None

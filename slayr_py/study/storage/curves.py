@@ -21,8 +21,8 @@ final value than ``best``, the best value so far; median and half the interval o
 predicted final value, in the objective's units; the factor on the standard deviation; and the probability without the
 trial's own curve, and under this curve alone (1 if it says nearly nothing). The last decision ``pruned`` the trial or
 not. "evidence" is [value, sd]: what the curve says about the final value or, if that is nearly nothing, the prediction.
-The model of the objective is fitted to it if the trial was pruned. "why" there was no decision although one was due;
-absent otherwise."""
+The model of the objective is fitted to it if the trial was pruned. "why" is the reason for a
+decision that was due and is missing; absent otherwise."""
 
 MOST_POINTS = 8
 """Most points of a curve that a model is fitted to."""
