@@ -16,7 +16,7 @@ alike as long as little is known about one. The prior says that beside a point i
 The criterion is multiplied by the probability of a new value to the power 1 + r, if there are plateaus. r is the number
 of repetitions in a row at the end: they say that the posterior is too sure of new values where the criterion is large.
 Values may also repeat by chance, such as accuracies of few examples; then the nearest point has the repeated value no
-more often than any other point. So plateaus are assumed only if the Bayes factor of `_evidence`, that it does, is above 1.
+more often than any other point. So plateaus are assumed only if the Bayes factor of `_evidence` for them is above 1.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 from slayr_py.study import ask, config_of, create_study, posterior_of, replay, suggestion_table, tell
+from slayr_py.study.model.incumbent import front_task
 from slayr_py.study.storage.attributes import suggestion_record
 
 pytestmark = pytest.mark.stan
@@ -290,6 +291,22 @@ def test_optuna_runs_it_and_draws_it(space):
     five = optuna.create_study(directions=["minimize"] * 5, sampler=sampler)
     with pytest.raises(sl.DataError, match="5 objectives, more than the 4"):
         five.ask().suggest_float("x", 0, 1)
+
+
+def test_the_band_of_values_with_known_errors_is_that_of_the_stopping_rule(monkeypatch):
+    study = create_study(SPACE, directions=["minimize", "minimize"], n_initial=4, seed=1, method="map")
+    for _ in range(5):
+        trial = ask(study)
+        tell(study, trial, [trial.params["x"], 1 - trial.params["x"]], sd=[0.1, 0.0])
+    noisy = []
+
+    def record(*arguments):
+        noisy.append(arguments[5])
+        return front_task(*arguments)
+
+    monkeypatch.setattr("slayr_py.study.results.front.front_task", record)
+    sl.study.Result(study, SPACE).front_band(n=3)
+    assert noisy == [True]
 
 
 def test_the_report_and_the_figures_show_the_front(tmp_path):
