@@ -217,7 +217,7 @@ def draw_values(
     points = train.concatenate(new)
     covariance = model.kernel.gram(points, points, theta)
     f = rng.multivariate_normal(np.full(len(points), theta["mu"]), covariance, method="eigh")
-    f[: len(train)] += theta["sigma_n"] * rng.normal(size=len(train))
+    f[: len(train)] += np.hypot(theta["sigma_n"], model.noise_floor) * rng.normal(size=len(train))
     if "warp" in theta:
         f[: len(train)] = unwarped(f[: len(train)], theta["warp"], model.pivot)
     if errors is not None:

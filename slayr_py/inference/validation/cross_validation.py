@@ -4,8 +4,9 @@ With s draws of the hyperparameters the density of a new *observation* is the mi
 
     p(y | x) = 1/s sum_i N(y | m_i(x), v_i(x) + sigma_n,i^2)
 
-of the latent moments of every draw with the noise added. Its logarithm, summed over the folds, estimates the expected
-log predictive density, as leave-one-out does (Vehtari, Gelman & Gabry 2017), from fits that have not seen the points.
+of the latent moments of every draw with the noise added, which includes the model's noise floor. Its logarithm, summed
+over the folds, estimates the expected log predictive density, as leave-one-out does (Vehtari, Gelman & Gabry 2017),
+from fits that have not seen the points.
 """
 
 from __future__ import annotations
@@ -91,8 +92,7 @@ def predictive_scores(
         observations between the (1 - level)/2 and (1 + level)/2 quantiles of their mixtures.
     """
     prediction = posterior.predict(points)
-    used = posterior.rows_of(posterior.n_draws)
-    noise = np.concatenate([part.draws["sigma_n"][rows] for part, rows in used])[:, None]
+    noise = prediction.latent.sigma_n[:, None]
     if errors is not None:
         noise = np.hypot(noise, errors / abs(posterior.y_sd))
     log_density = prediction.latent.log_density(y, noise)

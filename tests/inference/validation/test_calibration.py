@@ -54,6 +54,15 @@ def test_binary_observations_and_known_errors_are_simulated():
     assert y.std() == pytest.approx(2.0, abs=4.5 * 2 / np.sqrt(2 * 1999))
 
 
+def test_simulated_observations_have_the_noise_floor_of_the_model():
+    model = Model(SPACE)
+    points = model.encoder.encode(np.linspace(0, 1, 2000)[:, None])
+    theta = {"mu": 0.0, "sigma_f": 1e-9, "sigma_n": 0.0, "lengthscale": np.ones(1)}
+    theta = {name: np.asarray(value) for name, value in theta.items()}
+    y = draw_values(model, points[:-1], points[-1:], theta, np.random.default_rng(1))[:-1]
+    assert y.std() == pytest.approx(model.noise_floor, rel=0.1)
+
+
 @pytest.mark.stan
 @pytest.mark.parametrize(("likelihood", "errors"), [("probit", None), ("gaussian", 0.5)])
 def test_ranks_of_free_hyperparameters(likelihood, errors):

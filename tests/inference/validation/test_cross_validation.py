@@ -35,10 +35,8 @@ def test_scores_are_those_of_the_mixture_of_observations():
     noise = rng.random(50)
     y = rng.normal(size=8)
     nothing = np.zeros(len(mean))
-    prediction = Prediction.from_latent(Latent(mean / 3, sd / 3, None, 0.0, 3.0, nothing, nothing))
-    part = SimpleNamespace(draws={"sigma_n": noise})
-    rows = np.arange(50)
-    posterior = SimpleNamespace(n_draws=50, rows_of=lambda n: [(part, rows[:n])], predict=lambda _: prediction)
+    prediction = Prediction.from_latent(Latent(mean / 3, sd / 3, None, 0.0, 3.0, noise, nothing))
+    posterior = SimpleNamespace(predict=lambda _: prediction)
     scores = predictive_scores(posterior, None, y, level=0.5)
     spread = np.sqrt(sd**2 + (3 * noise[:, None]) ** 2)
     assert scores["log_predictive_density"] == pytest.approx(np.log(norm.pdf(y, mean, spread).mean(axis=0)).sum())
@@ -46,6 +44,15 @@ def test_scores_are_those_of_the_mixture_of_observations():
     drawn = rng.normal(mean, spread, size=(4000, 50, 8)).reshape(-1, 8)
     low, high = np.quantile(drawn, [0.25, 0.75], axis=0)
     assert scores["coverage"] == np.mean((low <= y) & (y <= high))
+
+
+@pytest.mark.stan
+def test_the_density_of_noise_free_observations_has_the_noise_floor_of_leave_one_out():
+    x = np.linspace(0, 1, 20)
+    gp = sl.GaussianProcess(SPACE, "SE", priors={"sigma_n": 1e-6})
+    configs = [{"x": v} for v in x]
+    folds = gp.cross_validate(configs, np.sin(6 * x), cv=20, progress=False, **SHORT)["log_predictive_density"].sum()
+    assert folds == pytest.approx(gp.fit(configs, np.sin(6 * x), **SHORT).loo().sum(), abs=2)
 
 
 @pytest.mark.stan
