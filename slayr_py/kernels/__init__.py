@@ -38,7 +38,7 @@ from slayr_py.kernels.learned.moments import MomentFeatures
 from slayr_py.kernels.learned.origins import Origin, binary_of, origin_of, radius_of
 from slayr_py.kernels.learned.power_series import PowerSeries
 from slayr_py.kernels.learned.pretrained import Pretrained
-from slayr_py.kernels.learned.pretrained_arguments import ranges_of
+from slayr_py.kernels.learned.pretrained_arguments import levels_of, ranges_of
 from slayr_py.kernels.matern import Matern
 from slayr_py.kernels.mixed.contract import COMBINATIONS, MODULATORS
 from slayr_py.kernels.mixed.frequency_modulated import FrequencyModulated

@@ -32,6 +32,7 @@ from slayr_py.kernels import (
     binary_of,
     checked_lengthscale,
     from_family,
+    levels_of,
     origin_of,
     radius_of,
     ranges_of,
@@ -173,6 +174,7 @@ class Pretraining:
             family_options=self.family_options,
             ranges=ranges_of(self.encoder),
             concentration=float(np.clip(2 * self.skill, _LEAST_CONCENTRATION, 1.0)),
+            levels=levels_of(self.encoder),
         )
         if 2 not in kernel.layers:
             return kernel

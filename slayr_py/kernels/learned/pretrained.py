@@ -40,12 +40,16 @@ from slayr_py.kernels.learned.layers import LAYERS, Features
 from slayr_py.kernels.learned.machine import Machine
 from slayr_py.kernels.learned.origins import Origin, binary_of, check_origin, origin_of, radius_of
 from slayr_py.kernels.learned.pretrained_arguments import (
+    check_same,
     checked_columns,
     checked_family,
     checked_layers,
+    checked_levels,
     checked_range,
     checked_support,
+    levels_of,
     ranges_of,
+    spell_levels,
     spell_range,
 )
 from slayr_py.kernels.matern import Matern
@@ -59,7 +63,13 @@ BASE = "base"
 _MISLEADING = 0.5  # mean share of the base kernel above which a note says so
 _MARGIN = 1e-5  # of the space, in which the kernel can be evaluated too: for finite differences at the bounds
 _FORMAT = 1
-_OMITTED = {"family_options": {}, "ranges": {}, "concentration": 1.0, "distance_scale": None}  # by :meth:`options`
+_OMITTED = {  # by :meth:`options`
+    "family_options": {},
+    "ranges": {},
+    "levels": {},
+    "concentration": 1.0,
+    "distance_scale": None,
+}
 
 
 class Pretrained(Planned):
@@ -101,6 +111,8 @@ class Pretrained(Planned):
     concentration : float
         Concentration of the learned parts in the Dirichlet prior of ``share``; the base has 1. A number below 1
         makes their prior share smaller.
+    levels : mapping of str to sequence, optional
+        Levels of ordinal parameters in order: the kernel is refused for a space with others.
 
     Raises
     ------
@@ -110,7 +122,7 @@ class Pretrained(Planned):
     """
 
     name: ClassVar[str] = "pretrained"
-    plain_mappings: ClassVar[tuple[str, ...]] = ("origin", "family_options", "ranges")
+    plain_mappings: ClassVar[tuple[str, ...]] = ("origin", "family_options", "ranges", "levels")
 
     def __init__(
         self,
@@ -126,6 +138,7 @@ class Pretrained(Planned):
         distance_scale: float | None = None,
         ranges: Mapping[str, Sequence[float]] | None = None,
         concentration: float = 1.0,
+        levels: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         self.columns = checked_columns(columns)
         self.support, self.alpha = checked_support(support, alpha, len(self.columns))
@@ -142,6 +155,7 @@ class Pretrained(Planned):
         self.distance_scale = None if distance_scale is None else check_number("distance_scale", distance_scale)
         self.ranges = {name: checked_range(name, values) for name, values in (ranges or {}).items()}
         self.concentration = check_number("concentration", concentration)
+        self.levels = {name: checked_levels(name, values) for name, values in (levels or {}).items()}
         self._parts = tuple(LAYERS[layer].label for layer in self.layers) + ((BASE,) if base is not None else ())
         self.description = f"pre-trained kernel ({', '.join(self._parts)}; {len(self.alpha)} related points)"
         self._at: dict[tuple[Any, ...], Features] = {}
@@ -156,6 +170,7 @@ class Pretrained(Planned):
             "base": None if self.base is None else {"name": Matern.name, **self.base.options()},
             "columns": list(self.columns),
             "ranges": {name: list(values) for name, values in self.ranges.items()},
+            "levels": {name: list(values) for name, values in self.levels.items()},
         }
         return {name: value for name, value in options.items() if name not in _OMITTED or value != _OMITTED[name]}
 
@@ -181,12 +196,8 @@ class Pretrained(Planned):
                 f"the kernel was learned on the columns {list(self.columns)}, and the space has "
                 f"{list(encoder.column_names)}; pre-train on configurations of this space"
             )
-        for name, here in ranges_of(encoder).items():
-            if here != self.ranges.get(name, here):
-                raise DataError(
-                    f"the kernel was learned on {name!r} {spell_range(self.ranges[name])}, and the space has it "
-                    f"{spell_range(here)}; pre-train on configurations of this space"
-                )
+        check_same(self.ranges, ranges_of(encoder), spell_range)
+        check_same(self.levels, levels_of(encoder), spell_levels)
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,10 +12,15 @@ from slayr_py.errors import DataError
 from slayr_py.kernels.learned.free_kernels import FreeKernel, from_family
 from slayr_py.kernels.learned.layers import LAYERS
 from slayr_py.kernels.learned.points import numbers
-from slayr_py.space import FloatArray, Layout
+from slayr_py.space import FloatArray, Layout, jsonable
 
 Range = tuple[float, float, bool]
 """Lower bound, upper bound, and whether the scale is logarithmic."""
+
+Levels = tuple[Any, ...]
+"""Values of an ordinal parameter in order, as in JSON."""
+
+Values = TypeVar("Values", Range, Levels)
 
 
 def ranges_of(encoder: Layout) -> dict[str, Range]:
@@ -38,6 +43,33 @@ def checked_range(name: str, values: Sequence[float]) -> Range:
 def spell_range(values: Range) -> str:
     """Return the text of a range."""
     return f"from {values[0]:g} to {values[1]:g}{' (logarithmic)' if values[2] else ''}"
+
+
+def levels_of(encoder: Layout) -> dict[str, Levels]:
+    """Return the levels of every ordinal parameter in order."""
+    return {d.name: tuple(jsonable(d.levels)) for d in encoder.dimensions if d.kind == "ordinal"}
+
+
+def checked_levels(name: str, values: Sequence[Any]) -> Levels:
+    """Return the levels of an ordinal parameter as in JSON; raise ``DataError`` for other values."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise DataError(f"levels[{name!r}] is {values!r}; give a list of the levels in order")
+    return tuple(jsonable(list(values)))
+
+
+def spell_levels(values: Levels) -> str:
+    """Return the text of levels."""
+    return f"with the levels {list(values)}"
+
+
+def check_same(learned: Mapping[str, Values], here: Mapping[str, Values], spell: Callable[[Values], str]) -> None:
+    """Raise ``DataError`` for a parameter of a space whose values differ from those that a kernel was learned on."""
+    for name, values in here.items():
+        if values != learned.get(name, values):
+            raise DataError(
+                f"the kernel was learned on {name!r} {spell(learned[name])}, and the space has it {spell(values)}; "
+                "pre-train on configurations of this space"
+            )
 
 
 def checked_layers(layers: int | Sequence[int], family: str) -> tuple[int, ...]:

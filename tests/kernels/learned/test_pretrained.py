@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 import pytest
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import ConfigurationSpace, OrdinalHyperparameter
 from testing_kernels import pretrained, random_points, random_theta
 from testing_spaces import conditional_space, mixed_space, plain_space
 
@@ -401,3 +401,24 @@ def test_other_ranges_are_refused():
         options = kernel.options() | {"ranges": {"x": wrong}}
         with pytest.raises(sl.DataError, match=re.escape("ranges['x'] is")):
             from_name("pretrained", **options)
+
+
+def test_other_levels_of_an_ordinal_parameter_are_refused(tmp_path):
+    def space(levels):
+        return ConfigurationSpace(space={"x": (0.0, 1.0), "size": OrdinalHyperparameter("size", levels)})
+
+    configs = [{"x": 0.1 * i, "size": ("s", "m", "l")[i % 3]} for i in range(10)]
+    kernel = sl.svm.pretrain(space(["s", "m", "l"]), configs, np.arange(10.0), machine="ridge").kernel()
+    file = kernel.save(tmp_path / "kernel.json")
+    for other in (["l", "m", "s"], ["s", "m", "l", "xl"], ["s", "m"]):
+        with pytest.raises(sl.DataError, match=r"'size' with the levels \['s', 'm', 'l'\], and the space has it with"):
+            sl.GaussianProcess(space(other), kernel)
+        with pytest.raises(sl.StorageError, match="with the levels"):
+            sl.kernels.Pretrained.load(file, space(other))
+    assert sl.kernels.Pretrained.load(file, space(["s", "m", "l"])).options() == kernel.options()
+    stored = json.loads(file.read_text())
+    del stored["kernel"]["levels"]  # as in older files
+    file.write_text(json.dumps(stored))
+    sl.kernels.Pretrained.load(file, space(["l", "m", "s"]))
+    with pytest.raises(sl.DataError, match=re.escape("levels['size'] is 'sml'; give a list")):
+        from_name("pretrained", **kernel.options() | {"levels": {"size": "sml"}})
