@@ -28,7 +28,7 @@ from slayr_py.inference import (
     split_into_components,
     standardisation,
 )
-from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Stack, names
+from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Prior, Stack, names
 from slayr_py.kernels.expressions import leaves, parse
 from slayr_py.search.expressions import log_prior
 from slayr_py.search.fit import SCORES, Fit, Score
@@ -55,6 +55,7 @@ class Search(Protocol):
     budget: int
     seed: int
     given: Mapping[str, Kernel]
+    priors: Mapping[str, Prior]
 
     def asdict(self) -> dict[str, Any]:
         """Return the settings; JSON-able."""
@@ -195,7 +196,7 @@ class SearchResult:
         fit: FitKeywords | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Posterior:
-        """Fit the best expressions by NUTS and average their posteriors by stacking.
+        """Fit the best expressions by NUTS, with the priors of the search, and average their posteriors by stacking.
 
         Parameters
         ----------
@@ -231,7 +232,7 @@ class SearchResult:
                 "fit={'method': 'map'}, or GaussianProcess(space, result.best, inducing=100)"
             )
         kernels = [self.kernel(text) for text in self.top(top)] or [self.best]
-        gp = GaussianProcess(self.search.encoder, Stack(kernels).with_plain())
+        gp = GaussianProcess(self.search.encoder, Stack(kernels).with_plain(), priors=self.search.priors)
         return gp.fit(self.train, self.y, seed=self.search.seed, progress=progress, options=options)
 
     def components(self, configs: Any = None) -> Components:

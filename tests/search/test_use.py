@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,6 +40,13 @@ def test_the_best_kernels_are_averaged(found):
     assert stacked.weights.sum() == pytest.approx(1)
     prediction = stacked.predict(pd.DataFrame({"x": [0.3, 1.7]}))
     assert np.all(np.isfinite(prediction.mean))
+
+
+@pytest.mark.stan
+def test_a_stack_has_the_priors_of_the_search(found):
+    priors = {"sigma_n": sl.LogNormal(-1.0, 0.2)}
+    stacked = replace(found, search=found.search.updated(priors=priors)).stack(top=1, fit={"method": "map"})
+    assert [part.model.priors["sigma_n"] for part in stacked.parts] == [priors["sigma_n"]] * 2
 
 
 def test_a_stack_of_many_observations_is_refused():

@@ -105,8 +105,8 @@ class LoopSearch:
 
     A search fits standardised targets; smaller values are better. If the models have a warp, the search transforms the
     targets by the warp at the median of its prior, because the modes that it fits have no warp. It uses the priors of
-    the study for mean, signal and noise, and ignores known standard deviations of errors (``y_sd``), except that they
-    leave out the warp.
+    the study for mean, signal and noise unless it has its own, which then hold for the expressions of the stack as
+    well. It ignores known standard deviations of errors (``y_sd``), except that they leave out the warp.
 
     Attributes
     ----------
@@ -139,9 +139,11 @@ class LoopSearch:
         """Return the entry "kernel" of the study's record."""
         plain = self.plain.model.kernel
         options = {**self.search.asdict(), "plain": {"name": plain.name, "options": plain.options()}}
+        given = {name: kernel.digest for name, kernel in self.search.given.items()}
         return {
             "name": "search",
             "options": jsonable(options),
+            **({"given": given} if given else {}),
             "description": f"kernel search, {self.search.budget} fits each; {plain.description} until the first",
             "chosen": "user",
             "reason": None,
@@ -236,7 +238,7 @@ class LoopSearch:
         """Return the stack of the plain kernel and the expressions of a search."""
         if stored is None or not stored.expressions:
             return self.plain
-        shared = {name: prior for name, prior in self.priors.items() if name in SHARED}
+        shared = {name: prior for name, prior in self.priors.items() if name in SHARED} | self.search.priors
         encoder = self.plain.encoder
         warp = self.plain.model.given_warp
         try:

@@ -197,6 +197,9 @@ def model_difference(stored: Mapping[str, Any], kernel: Mapping[str, Any], encod
     before = stored["kernel"]
     if any(_canonical(before[key]) != _canonical(kernel[key]) for key in ("name", "options")):
         return f"the study was started with another kernel: {describe_kernel(before)}"
+    given = kernel.get("given")  # of a search; older studies have no entry
+    if before.get("given", given) != given:
+        return "the study was started with other given kernels"
     if before.get("stan_files", {}) != kernel.get("stan_files", {}):
         return "the Stan file of the kernel has changed since the study was started"
     if _canonical(stored["graphs"]) != _canonical(encoder_to_json(encoder)["graphs"]):

@@ -12,6 +12,7 @@ import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
 from optuna.trial import TrialState, create_trial
+from testing_kernels import pretrained
 from testing_studies import suggestion
 
 import slayr_py as sl
@@ -20,11 +21,11 @@ from slayr_py.inference import GaussianProcess
 from slayr_py.processes import this_process
 from slayr_py.search import KernelSearch
 from slayr_py.search.workers import Workers
-from slayr_py.space import Encoder
+from slayr_py.space import Encoder, encoder_to_json
 from slayr_py.study import StanGPSampler, create_study, minimize, replay
 from slayr_py.study.model import kernel_searches
 from slayr_py.study.model.kernel_searches import LoopSearch, default_search, due
-from slayr_py.study.storage.attributes import FIT_KEY, LOCK_KEY, SEARCH_KEY, SEARCHING_KEY
+from slayr_py.study.storage.attributes import FIT_KEY, LOCK_KEY, SEARCH_KEY, SEARCHING_KEY, model_difference
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.search_records import store_search
 from slayr_py.study.storage.trials import observations
@@ -275,6 +276,29 @@ def test_priors_of_targets_hold_for_expressions():
     assert [part.priors["sigma_f"] for part in found.parts] == [priors["sigma_f"]] * 4
     assert [part.priors["sigma_n"] for part in found.parts] == [sl.LogNormal(-4.0, 0.5)] * 4
     assert found.parts[0].priors["lengthscale"] == priors["lengthscale"] != found.parts[1].priors["lengthscale"]
+
+
+def test_priors_of_the_search_hold_for_expressions():
+    priors = {"sigma_n": sl.LogNormal(-2.0, 0.3)}
+    kernel = KernelSearch(PLANE, **QUICK, priors=priors)
+    found = model(grown(searching(kernel=kernel, priors={"sigma_n": sl.LogNormal(-5.0, 0.3)}), 12))
+    assert [part.priors["sigma_n"] for part in found.parts[1:]] == [priors["sigma_n"]] * 3
+    assert found.parts[0].priors["sigma_n"] == sl.LogNormal(-5.0, 0.3)
+
+
+def test_another_given_kernel_is_another_model():
+    def record(**given):
+        sampler = StanGPSampler(PLANE, kernel=KernelSearch(PLANE, **QUICK, given=given))
+        return sampler.strategy.kernel_record
+
+    one, two, absent = record(PRE=pretrained(PLANE, 1, None)), record(PRE=pretrained(PLANE, 2, None)), record()
+    stored = {"kernel": one, "graphs": encoder_to_json(Encoder(PLANE))["graphs"]}
+    assert model_difference(stored, one, Encoder(PLANE)) is None
+    for other in (two, absent):
+        assert model_difference(stored, other, Encoder(PLANE)) == "the study was started with other given kernels"
+    assert "given" not in absent
+    older = {name: value for name, value in one.items() if name != "given"}
+    assert model_difference({**stored, "kernel": older}, one, Encoder(PLANE)) is None
 
 
 def test_default_settings():
