@@ -145,7 +145,7 @@ class KernelSearch:
                 raise DataError(f"the strategy {strategy!r} takes no option {name!r}{did_you_mean(name, takes)}")
         self.strategy_options = options
         self.given: Mapping[str, Kernel] = dict(given or {})
-        self.priors = dict(priors or {})
+        self.priors: Mapping[str, Prior] = dict(priors or {})
         for name in self.priors:
             if name not in SCALARS:
                 raise DataError(
