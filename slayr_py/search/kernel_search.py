@@ -145,19 +145,19 @@ class KernelSearch:
                 raise DataError(f"the strategy {strategy!r} takes no option {name!r}{did_you_mean(name, takes)}")
         self.strategy_options = options
         self.given: Mapping[str, Kernel] = dict(given or {})
-        self.priors: Mapping[str, Prior] = dict(priors or {})
+        self.priors = dict(priors or {})
         for name in self.priors:
             if name not in SCALARS:
                 raise DataError(
                     f"a search has priors of {', '.join(SCALARS)}, not of {name!r}{did_you_mean(name, SCALARS)}"
                 )
         Model(self.encoder, "SE", self.priors)  # raises for a prior of the wrong family
-        self._leaves = base_leaves(self.encoder, self.base, tuple(self.given), self.single)
+        self.leaves = base_leaves(self.encoder, self.base, tuple(self.given), self.single)
         for name in self.given:  # raises for a kernel of another space
             from_name(Composite(name, self.given), self.encoder)
-        if len(self._leaves) > self.budget:
+        if len(self.leaves) > self.budget:
             raise DataError(
-                f"budget={self.budget} is smaller than the number of base kernels, {len(self._leaves)} "
+                f"budget={self.budget} is smaller than the number of base kernels, {len(self.leaves)} "
                 f"({len(self.base)} on all and on each of {len(self.encoder.names)} parameters); use a larger budget, "
                 "fewer base kernels, or single=False"
             )
@@ -254,7 +254,7 @@ class KernelSearch:
                 f"fits of the {len(train)} observations are sparse, with {settings.inducing} inducing points"
             )
         task = Task(
-            self._leaves,
+            self.leaves,
             self.max_leaves,
             settings.train,
             settings.y,

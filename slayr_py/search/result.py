@@ -29,7 +29,7 @@ from slayr_py.inference import (
     standardisation,
 )
 from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Prior, Stack, names
-from slayr_py.kernels.expressions import leaves, parse
+from slayr_py.kernels.expressions import Leaf, leaves, parse
 from slayr_py.search.expressions import log_prior
 from slayr_py.search.fit import SCORES, Fit, Score
 from slayr_py.search.journal import Row
@@ -55,7 +55,8 @@ class Search(Protocol):
     budget: int
     seed: int
     given: Mapping[str, Kernel]
-    priors: Mapping[str, Prior]
+    priors: dict[str, Prior]
+    leaves: tuple[Leaf, ...]
 
     def asdict(self) -> dict[str, Any]:
         """Return the settings; JSON-able."""
@@ -172,8 +173,8 @@ class SearchResult:
         approximation and to the prior of the grammar.
         """
         fits = self._fresh.sort_values(self.search.score, ascending=False, kind="stable").reset_index(drop=True)
-        n_base = len(self.search.base)
-        prior = [log_prior(parse(text, self.search.given), n_base) for text in fits["expression"]]
+        n_leaves = len(self.search.leaves)
+        prior = [log_prior(parse(text, self.search.given), n_leaves) for text in fits["expression"]]
         logs = fits["laplace"].to_numpy(dtype=np.float64) + np.array(prior)
         return fits.assign(probability=softmax(np.where(np.isfinite(logs), logs, -np.inf)) if len(fits) else [])
 
@@ -307,6 +308,7 @@ class SearchResult:
             "rows": [list(row) for row in self.rows],
             "fits": [fit.asdict() for fit in self.fits.values()],
             "messages": list(self.messages),
+            "interrupted": self.interrupted,
         }
         write_text(Path(path), json.dumps(values))
 

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from slayr_py.errors import StorageError
+from slayr_py.inference import check_targets
 from slayr_py.kernels import Composite, Kernel, from_name, prior_from_dict
-from slayr_py.search.fit import Fit
+from slayr_py.kernels.expressions import parse
+from slayr_py.search.fit import SCORES, Fit
 from slayr_py.search.journal import Row
 from slayr_py.search.kernel_search import KernelSearch
 from slayr_py.search.result import FORMAT, SearchResult
@@ -32,7 +34,7 @@ def load(path: str | Path) -> SearchResult:
         return _result(values)
     except StorageError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StorageError(f"{path} is not a saved kernel search: {error}") from error
 
 
@@ -42,15 +44,23 @@ def _result(values: dict[str, Any]) -> SearchResult:
     priors = {name: prior_from_dict(prior) for name, prior in settings.pop("priors", {}).items()}
     search = KernelSearch(encoder, **settings, priors=priors, given=_given_kernels(values["given"]))
     train = Encoded(np.array(values["values"], np.float64), np.array(values["active"], np.bool_), encoder)
-    return SearchResult(
-        search,
-        train,
-        np.array(values["y"], dtype=np.float64),
-        tuple(Row(*row) for row in values["rows"]),
-        {fit["expression"]: Fit(**fit) for fit in values["fits"]},
-        tuple(values["messages"]),
-        tuple(values["first"]),
-    )
+    y = check_targets(values["y"], len(train))
+    shape = (len(y), len(encoder.names))
+    if not train.unit_values.shape == train.active.shape == shape:
+        raise ValueError(
+            f"values and active have shapes {train.unit_values.shape} and {train.active.shape}, not {shape}"
+        )
+    rows = tuple(Row(*row) for row in values["rows"])
+    fits = {fit["expression"]: Fit(**fit) for fit in values["fits"]}
+    for row in rows:
+        if row.expression not in fits:
+            raise ValueError(f"the fit of {row.expression!r:.200} is missing")
+    for fit in fits.values():
+        parse(fit.expression, search.given)  # raises for an illegal expression
+        if missing := set(SCORES) - set(fit.scores):
+            raise ValueError(f"the fit of {fit.expression!r:.200} has no score {min(missing)!r}")
+    messages, first = tuple(values["messages"]), tuple(values["first"])
+    return SearchResult(search, train, y, rows, fits, messages, first, bool(values.get("interrupted")))
 
 
 def _given_kernels(options: dict[str, Any]) -> dict[str, Kernel]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
+from testing_kernels import pretrained
 from testing_spaces import mixed_space
 
 import slayr_py as sl
@@ -69,7 +72,7 @@ def test_a_resumed_search_is_that_of_the_larger_budget(found):
     pd.testing.assert_series_equal(seconds, first.table["seconds"])  # the fits were not repeated
 
 
-def test_an_interrupted_search_is_a_result(found, monkeypatch):
+def test_an_interrupted_search_is_a_result(found, monkeypatch, tmp_path):
     real = workers.fit
     count = iter(range(100))
 
@@ -81,6 +84,8 @@ def test_an_interrupted_search_is_a_result(found, monkeypatch):
     monkeypatch.setattr(workers, "fit", interrupted)
     part = quick().run(*series(), progress=False)
     assert len(part.table) == 5
+    part.save(tmp_path / "part.json")
+    assert load(tmp_path / "part.json").interrupted
     assert "interrupted after 5 of 12 fits" in part.messages[0] and part.interrupted and not found.interrupted
     whole = part.resume(progress=False)
     pd.testing.assert_frame_equal(whole.table.drop(columns="seconds"), found.table.drop(columns="seconds"))
@@ -192,6 +197,44 @@ def test_a_saved_search_is_the_same_and_goes_on(found, tmp_path):
         load(tmp_path / "bad.json")
 
 
+@pytest.mark.parametrize(
+    ("damage", "text"),
+    [
+        (lambda values: values["fits"].pop(), "the fit of .* is missing"),
+        (lambda values: values["y"].pop(), "59.* for 60 configurations"),
+        (lambda values: values["values"].pop(), "60.* for 59 configurations"),
+        (lambda values: values["active"].pop(), r"shapes \(60, 1\) and \(59, 1\), not \(60, 1\)"),
+        (lambda values: values["fits"][0].update(expression="SE +"), r"bad\.json is not a saved"),
+        (lambda values: values["fits"][0]["scores"].pop("loo"), "has no score 'loo'"),
+    ],
+)
+def test_inconsistent_files_are_refused(found, tmp_path, damage, text):
+    file = tmp_path / "bad.json"
+    found.save(file)
+    values = json.loads(file.read_text())
+    damage(values)
+    file.write_text(json.dumps(values))
+    with pytest.raises(StorageError, match=text):
+        load(file)
+
+
+def test_deeply_nested_files_are_refused(tmp_path):
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(StorageError, match=r"deep\.json is not a saved kernel search"):
+        load(tmp_path / "deep.json")
+
+
+def test_probabilities_are_those_of_the_grammar_of_all_base_kernels():
+    configs = Encoder(SQUARE).sobol(15, 1)
+    y = [config["x"] + 0.1 * config["z"] ** 2 for config in configs]
+    search = quick(SQUARE, base=["SE", "LIN"], budget=10, restarts=1, given={"PRE": pretrained(SQUARE, 1, None)})
+    unique = search.run(configs, y, progress=False).unique
+    assert unique["leaves"].max() > 1
+    n = unique["leaves"]  # each leaf is one of 7: SE and LIN on x and z, on x and on z, and PRE
+    weights = np.exp(unique["laplace"] - unique["laplace"].max()) * (18 / 28 / 7) ** n * (5 / 28) ** (n - 1)
+    np.testing.assert_allclose(unique["probability"], weights / weights.sum(), rtol=1e-9)
+
+
 def test_without_exact_fits_there_are_no_components():
     configs = pd.DataFrame({"x": np.linspace(0, 4, 1001)})
     many = quick(base=["LIN"], budget=1, inducing=5).run(configs, 3 * configs["x"], progress=False)
@@ -287,8 +330,6 @@ def test_one_failure_is_a_message(monkeypatch):
 
 
 def test_given_kernels_are_base_kernels(tmp_path):
-    from testing_kernels import pretrained
-
     given = {"PRE": pretrained(SQUARE, 1, None)}
     configs = Encoder(SQUARE).sobol(20, 1)
     y = [np.sin(6 * c["x"]) for c in configs]
