@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slayr_py.acquisition.candidates import candidates
+from slayr_py.acquisition.candidates import Candidates, candidates
 from slayr_py.acquisition.drawn_minima import JointDraws, descend
+from slayr_py.acquisition.identity import distinct
 from slayr_py.acquisition.regret import anchors_of_minima
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
@@ -35,9 +36,9 @@ class Optima(NamedTuple):
     values : (k,) float64
         Values there, in the user's units.
     at_evaluated : (k, n) float64
-        Values at n evaluated configurations; infinite where they are infeasible, as larger values are worse.
+        Values at n evaluated configurations; larger values are worse.
     pool : Encoded
-        m candidates.
+        m candidates; the evaluated configurations are among them.
     regrets : (k, m) float64
         Regrets of the candidates under each function, at least 0 and infinite where infeasible.
     """
@@ -62,7 +63,7 @@ def sample_optima(
     ----------
     posterior : Posterior
     evaluated : Encoded
-        n evaluated configurations.
+        n evaluated, feasible configurations, n >= 1; they are feasible, whatever the functions of ``feasibility`` say.
     rng : numpy.random.Generator
     feasibility : sequence of Posterior
         Models of failures and constraints, of which functions are drawn too: see `sample_regret`.
@@ -77,13 +78,12 @@ def sample_optima(
     anchors = anchors_of_minima(posterior, evaluated[:1], rng, feasibility, fixed)[0]
     both = evaluated.concatenate(anchors.encoded)
     draws = JointDraws.draw(posterior, both, rng, feasibility, _DRAWS, _FUNCTIONS)
-    pool = anchors.join(candidates(posterior, rng, _ELSEWHERE, fixed))
-    values = draws(pool.encoded)
+    at_evaluated = draws.at(evaluated)
+    rows = distinct(evaluated)
+    pool = Candidates.at(evaluated[rows], rng, fixed).join(anchors).join(candidates(posterior, rng, _ELSEWHERE, fixed))
+    values = np.column_stack([at_evaluated[:, rows], draws(pool.encoded[len(rows) :])])
     found = pool[np.argmin(values, axis=1)]
     found, lowest = descend(draws, found, values.min(axis=1), rng, fixed, _REFINEMENTS, _PERTURBATIONS)
-    known = np.flatnonzero(np.isfinite(lowest))  # functions with a feasible configuration
-    found = found[known]
-    lowest = lowest[known]
-    pool = pool.join(found)
-    regrets = np.maximum(draws(pool.encoded)[known] - lowest[:, None], 0.0)
-    return Optima(found.encoded, draws.sign * lowest, draws(evaluated)[known], pool.encoded, regrets)
+    every = pool.join(found).encoded
+    regrets = np.maximum(np.column_stack([values, draws(every[len(pool) :])]) - lowest[:, None], 0.0)
+    return Optima(found.encoded, draws.sign * lowest, at_evaluated, every, regrets)

@@ -30,6 +30,18 @@ def test_locations_have_the_distribution_of_joint_draws_on_a_grid(maximize):
     assert found.regrets.min() >= 0 and np.all(found.regrets.min(axis=1) < 1e-9)
 
 
+def test_evaluated_configurations_are_feasible_in_all_functions():
+    x = np.array([[1.0], [4.0], [4.0], [8.0]])
+    options = {"method": "laplace", "seed": 1}
+    posterior = sl.GaussianProcess(LINE, "MAT52", inducing=4).fit(x, x[:, 0], **options)
+    violated = sl.GaussianProcess(LINE, "MAT52", inducing=4).fit(x, 5 + 0.01 * x[:, 0], **options)
+    found = sample_optima(posterior, posterior.train, np.random.default_rng(1), [violated])
+    assert found.at_evaluated.shape == (256, 4) and np.isfinite(found.at_evaluated).all()
+    np.testing.assert_array_equal(found.values, found.at_evaluated.min(axis=1))
+    assert set(np.round(found.encoded.unit_values[:, 0], 9)) <= {0.1, 0.4, 0.8}
+    assert np.isfinite(found.regrets[:, :3]).all() and np.isinf(found.regrets[:, 3:]).all()
+
+
 def test_branin_has_three_modes():
     space = ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
     encoder = Encoder(space)

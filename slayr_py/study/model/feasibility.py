@@ -96,9 +96,12 @@ def compress(values: FloatArray) -> FloatArray:
 
     A value of 0 is feasible, but the model gives it a probability of 1/2. Among values of both signs it counts as half
     of the smallest |c| inside the border. If no value is negative, 0 may be anywhere inside, and stays the border:
-    with a step there the model would expect the border among the violations.
+    with a step there the model would expect the border among the violations. If all values are 0, there is neither a
+    violation nor a border, and the constraint counts like any other negative constant.
     """
     sizes = np.abs(values[values != 0])
-    scale = float(np.median(sizes[:_SCALED_BY])) if len(sizes) else 1.0
+    if not len(sizes):
+        return np.full(len(values), np.arcsinh(-1.0))
+    scale = float(np.median(sizes[:_SCALED_BY]))
     margin = 0.5 * sizes.min() if (values < 0).any() else 0.0
     return np.arcsinh(np.where(values == 0, -margin, values) / scale)

@@ -59,6 +59,23 @@ def test_nearly_optimal_ranges_grow_with_epsilon_and_too_small_ones_are_refused(
 
 
 @pytest.mark.stan
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("border", [1.1, 2.0])
+def test_constraints_that_are_0_where_they_hold_leave_the_evaluated_configurations_feasible(border):
+    def objective(config):
+        violation = max(0.0, config["a"] + config["b"] - border)
+        return (config["a"] - 0.6) ** 2 + (config["b"] - 0.3) ** 2, {"violation": violation}
+
+    options = {"n_initial": 6, "seed": 1, "method": "map", "progress": False}
+    result = sl.minimize(objective, {"a": (0.0, 1.0), "b": (0.0, 1.0)}, budget=9, **options)
+    assert len(result.optimum().draws) == 256
+    assert len(result.good(1e6)) == 2
+    with pytest.raises(sl.DataError, match="take epsilon >= ") as refusal:
+        result.good(1e-9)
+    assert len(result.good(float(str(refusal.value).rsplit(">= ", 1)[1]))) == 2
+
+
+@pytest.mark.stan
 def test_constraints_on_inputs_hold_in_posteriors_from_the_record():
     """The last fit is repeated while a trial is open. A loaded study has its model, also after a failed trial."""
     storage = optuna.storages.InMemoryStorage()
