@@ -63,8 +63,12 @@ class Components:
         return Summary(heading, pd.DataFrame(rows, columns=["summand", "range of the mean", "mean sd"]))
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per configuration and summand: the configuration, ``summand``, ``mean`` and ``sd``."""
+        """Return one row per configuration and summand: the configuration, ``summand``, ``mean`` and ``sd``.
+
+        A parameter with one of these names is a column with the prefix ``params_``.
+        """
         configs = pd.DataFrame([dict(config) for config in self.configs.encoder.decode(self.configs)])  # type: ignore[attr-defined]
+        configs = configs.rename(columns={name: f"params_{name}" for name in ("summand", "mean", "sd")})
         parts = [
             configs.assign(summand=name, mean=mean, sd=sd)
             for name, mean, sd in zip(self.names, self.mean, self.sd, strict=True)
@@ -97,15 +101,16 @@ class Components:
             parameter = encoder.real_names[0]
         if parameter not in encoder.real_names:
             raise DataError(f"the parameter of the horizontal axis is {parameter!r}; use one of {encoder.real_names}")
-        values = self.frame()[parameter].to_numpy(dtype=np.float64)[: self.mean.shape[1]]
+        configs = encoder.decode(self.configs)  # type: ignore[attr-defined]
+        values = np.array([config.get(parameter, np.nan) for config in configs])
         order = np.argsort(values, kind="stable")
         figure = Figure(figsize=(8, 2 * len(self.names)), layout="constrained")
         panels = figure.subplots(len(self.names), sharex=True, squeeze=False)[:, 0]
         for panel, name, mean, sd in zip(panels, self.names, self.mean, self.sd, strict=True):
             panel.fill_between(values[order], (mean - width * sd)[order], (mean + width * sd)[order], alpha=0.3, lw=0)
             panel.plot(values[order], mean[order])
-            panel.set_title(name, loc="left", fontsize="medium")
-        panels[-1].set_xlabel(parameter)
+            panel.set_title(name, loc="left", fontsize="medium", parse_math=False)
+        panels[-1].set_xlabel(parameter, parse_math=False)
         return figure
 
 

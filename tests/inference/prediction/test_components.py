@@ -6,7 +6,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, Float
 
 import slayr_py as sl
 from slayr_py.inference.modes.likelihood import Targets
-from slayr_py.inference.prediction.components import split_into_components
+from slayr_py.inference.prediction.components import Components, split_into_components
 from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.kernels import Composite
 from slayr_py.space import Encoder
@@ -77,6 +77,18 @@ def test_frame_and_figure(fitted):
         with pytest.raises(sl.DataError, match="the parameter of the horizontal axis is"):
             found.plot(wrong)
     assert "3 summands at 5 configurations" in repr(found) and "<table" in found._repr_html_()
+
+
+def test_parameters_may_have_the_names_of_columns():
+    encoder = Encoder(ConfigurationSpace({"mean": (0.0, 1.0), "sd": (0.0, 1.0), "$x": (0.0, 1.0)}))
+    new = encoder.encode([{"mean": 0.75, "sd": 0.5, "$x": 0.0}, {"mean": 0.25, "sd": 0.5, "$x": 1.0}])
+    found = Components((r"SE[$x] $\q",), np.array([[1.0, 2.0]]), np.ones((1, 2)), 0.0, new)
+    table = found.frame()
+    assert list(table["params_mean"]) == [0.75, 0.25] and list(table["mean"]) == [1.0, 2.0]
+    assert list(table["params_sd"]) == [0.5, 0.5] and list(table["sd"]) == [1.0, 1.0]
+    (panel,) = found.plot("mean").axes
+    assert panel.lines[0].get_xdata().tolist() == [0.25, 0.75]
+    found.plot("$x").draw_without_rendering()
 
 
 def test_no_configurations(fitted):
