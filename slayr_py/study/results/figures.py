@@ -1,4 +1,7 @@
-"""Figures of a study: convergence, the front of several objectives, and importance of the parameters."""
+"""Figures of a study: convergence, the front of several objectives, and importance of the parameters.
+
+Names are plain text, drawn with ``parse_math=False``: a dollar sign does not start a formula.
+"""
 
 from __future__ import annotations
 
@@ -119,11 +122,13 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
         axes.plot(failed, [0.02] * len(failed), "x", color="0.3", transform=axes.get_xaxis_transform(), label="failed")
     axes.set_xlabel("trial")
     axes.set_ylabel("objective")
-    figure.suptitle(study.study_name)
+    figure.suptitle(study.study_name, parse_math=False)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if axes.get_legend_handles_labels()[0]:
         # Above the axes: values may be anywhere in them.
-        axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+        legend = axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+        for text in legend.get_texts():
+            text.set_parse_math(False)
     return figure
 
 
@@ -157,7 +162,7 @@ def cost_figure(study: Study) -> Figure:
     value = np.array([trial.value for trial in comparable], dtype=np.float64)
     axes.plot(paid, value, "o", color="#4c72b0", markersize=4, alpha=0.7)
     axes.step(paid, running.accumulate(value), where="post", color="#c44e52", lw=1.8)
-    axes.set_xlabel(f"sum of the cost ({name})")
+    axes.set_xlabel(f"sum of the cost ({name})", parse_math=False)
     axes.set_ylabel("objective, and the best so far")
     return figure
 
@@ -207,8 +212,8 @@ def front_figure(
             axis.plot(*violating[:, places].T, "+", color="0.5", label="violates a constraint")
         axis.plot(*feasible[:, places].T, "o", color="#4c72b0", markersize=4, alpha=0.7, label="trial")
         axis.plot(*front[:, places].T, "o", color="#c44e52", markersize=5, label=f"front of {len(front)}")
-        axis.set_xlabel(_label(across))
-        axis.set_ylabel(_label(up))
+        axis.set_xlabel(_label(across), parse_math=False)
+        axis.set_ylabel(_label(up), parse_math=False)
     axes[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     return figure
 
@@ -246,22 +251,24 @@ def hypervolume_figure(study: Study, reference: Reference | None = None) -> Figu
         axes.set_title(f"within ({shown})", loc="left", fontsize=9)
     axes.set_xlabel("trial")
     axes.set_ylabel("hypervolume")
-    figure.suptitle(study.study_name)
+    figure.suptitle(study.study_name, parse_math=False)
     return figure
 
 
 def _label(goal: Goal) -> str:
-    """Return the name of an objective as plain text: a dollar sign does not start a formula."""
-    return f"{goal.name} ({'larger' if goal.maximize else 'smaller'} is better)".replace("$", r"\$")
+    """Return the name of an objective, and which values are better."""
+    return f"{goal.name} ({'larger' if goal.maximize else 'smaller'} is better)"
 
 
-def optimum_figure(draws: pd.DataFrame) -> Figure:
+def optimum_figure(table: pd.DataFrame, draws: pd.DataFrame) -> Figure:
     """Draw the location of the optimum: a histogram of each number, and the probability of each level.
 
     Parameters
     ----------
+    table : DataFrame
+        From `Optimum`: the probability of each level.
     draws : DataFrame
-        A column for each parameter; a row for each function drawn from the posterior.
+        A column for each parameter, in the order of the table; a row for each function drawn from the posterior.
 
     Returns
     -------
@@ -269,17 +276,17 @@ def optimum_figure(draws: pd.DataFrame) -> Figure:
         Drawn without pyplot, as `convergence_figure`.
     """
     figure, every = figure_and_axes(2.2, len(draws.columns))
-    for axes, (name, values) in zip(every, draws.items(), strict=True):
-        known = values.dropna()
-        if pd.api.types.is_numeric_dtype(known):
+    parameters = table.groupby("parameter", sort=False)
+    for axes, (name, rows), (_, values) in zip(every, parameters, draws.items(), strict=True):
+        if pd.api.types.is_numeric_dtype(values):
+            known = values.dropna()
             axes.hist(known, bins=30, weights=np.full(len(known), 1 / len(values)))
         else:
-            shares = known.map(str).value_counts(sort=False) / len(values)
-            labels = [str(level).replace("$", r"\$") for level in shares.index]
-            axes.bar(labels, shares)
-            if sum(map(len, labels)) > _LABELS:
-                axes.set_xticks(range(len(labels)), labels, rotation=35, ha="right")
-        axes.set_xlabel(str(name).replace("$", r"\$"))
+            labels = [str(level) for level in rows["level"]]
+            tilt = {"rotation": 35, "ha": "right"} if sum(map(len, labels)) > _LABELS else {}
+            axes.bar(range(len(labels)), rows["probability"])
+            axes.set_xticks(range(len(labels)), labels, parse_math=False, **tilt)
+        axes.set_xlabel(name, parse_math=False)
         axes.set_ylabel("probability")
     return figure
 
@@ -303,8 +310,7 @@ def importance_figure(table: pd.DataFrame) -> Figure:
         means, low, high = (table[column].to_numpy() for column in (name, f"{name}_low", f"{name}_high"))
         axes.hlines(rows + shift, low, high, color=colour, lw=2.5, alpha=0.6)
         axes.plot(means, rows + shift, "o", color=colour, markersize=5, label=label)
-    # Names are plain text: a dollar sign does not start a formula.
-    axes.set_yticks(rows, [str(name).replace("$", r"\$") for name in table.index])
+    axes.set_yticks(rows, [str(name) for name in table.index], parse_math=False)
     axes.set_xlim(min(0.0, axes.get_xlim()[0]), max(1.0, axes.get_xlim()[1]))
     axes.set_xlabel("Sobol index: share of the variance of the function, with 90% intervals")
     axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)

@@ -17,6 +17,7 @@ from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, jsonable
 from slayr_py.study.results.figures import optimum_figure
 from slayr_py.study.results.refits import feasibility_of, fitted_numbers
+from slayr_py.study.results.tables import PARAMETER
 from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.objectives import check_one_objective
 from slayr_py.study.storage.trials import observations
@@ -44,7 +45,8 @@ class Optimum:
     value : tuple of (float, float, float)
         90% interval of the optimal value and its median: low, median, high, in the user's units.
     draws : DataFrame
-        Location of the optimum of each drawn function, a column per parameter, and its "value".
+        Location of the optimum of each drawn function, a column per parameter, NaN where it is inactive, and its
+        "value". A parameter called "value" is the column "params_value".
     """
 
     table: pd.DataFrame
@@ -54,7 +56,7 @@ class Optimum:
 
     def plot(self) -> Figure:
         """Draw the location of the optimum: a histogram of each number, and the probability of each level."""
-        return optimum_figure(self.draws.drop(columns="value"))
+        return optimum_figure(self.table, self.draws.drop(columns="value"))
 
     def __repr__(self) -> str:
         """Return the interval of the value and the table."""
@@ -95,10 +97,10 @@ def optimum(study: Study, posterior: Posterior, seed: int) -> Optimum:
     trials = study.get_trials(deepcopy=False)
     rows: list[dict[str, Any]] = []
     for row in np.argsort(-wins, kind="stable"):
-        params = {f"params_{name}": value for name, value in trials[numbers[row]].params.items()}
+        params = {f"{PARAMETER}{name}": value for name, value in trials[numbers[row]].params.items()}
         rows.append({"number": numbers[row], "probability": wins[row], **params})
     low, median, high = np.quantile(optima.values, _INTERVAL)
-    draws = _table_of(encoded).assign(value=optima.values)
+    draws = _table_of(encoded).rename(columns={"value": f"{PARAMETER}value"}).assign(value=optima.values)
     return Optimum(_locations(encoded), pd.DataFrame(rows), (float(low), float(median), float(high)), draws)
 
 
@@ -135,8 +137,8 @@ def _table_of(encoded: Encoded) -> pd.DataFrame:
     columns: dict[str, Any] = {}
     for j, d in enumerate(encoded.encoder.dimensions):
         values = np.array(d.values(d.numbers(encoded.unit_values[:, j])), dtype=object)
-        values[~encoded.active[:, j]] = None
-        column = pd.Series(values)
+        values[~encoded.active[:, j]] = np.nan
+        column = pd.Series(values, dtype=object)  # a level may be None
         columns[d.name] = pd.to_numeric(column) if d.is_real else column
     return pd.DataFrame(columns)
 
@@ -158,4 +160,4 @@ def _locations(encoded: Encoded, quantiles: tuple[float, float, float] = _INTERV
             share = float(np.sum(np.rint(units) == index) / len(active))
             nothing = {"low": np.nan, "median": np.nan, "high": np.nan}
             rows.append({"parameter": d.name, "level": level, "probability": share, **nothing})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).assign(level=pd.Series([row["level"] for row in rows], dtype=object))

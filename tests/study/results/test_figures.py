@@ -3,9 +3,10 @@ from __future__ import annotations
 import pandas as pd
 from IPython.core.formatters import DisplayFormatter
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from slayr_py.study import ask, convergence_figure, create_study
-from slayr_py.study.results.figures import optimum_figure
+from slayr_py.study.results.figures import cost_figure, front_figure, optimum_figure
 
 
 def test_convergence_figure_shows_trials_incumbent_design_and_failures(small_study, tmp_path):
@@ -45,10 +46,47 @@ def test_convergence_figure_draws_known_errors(small_study):
     assert [segment[:, 1].tolist() for segment in bars.get_segments()] == [[5.0, 5.0], [1.5, 2.5]]
 
 
+NAME = r"$\frac{$ \$"
+
+
+def test_names_are_not_read_as_formulas():
+    study = create_study({"x": (0.0, 1.0)}, study_name=NAME, n_initial=2, seed=1, cost=NAME)
+    goals = {NAME: "minimize", "other": "maximize"}
+    several = create_study({"x": (0.0, 1.0)}, directions=goals, study_name=NAME, n_initial=2, seed=1)
+    for value in (1.0, 2.0):
+        trial = ask(study)
+        trial.set_user_attr(NAME, value)
+        study.tell(trial, value)
+        several.tell(ask(several), [value, value])
+    table = pd.DataFrame({"parameter": [NAME] * 2, "level": [NAME, None], "probability": 0.5})
+    figures = [
+        convergence_figure(study),
+        convergence_figure(several),
+        cost_figure(study),
+        front_figure(several),
+        optimum_figure(table, pd.DataFrame({NAME: [NAME, None]})),
+    ]
+    for figure in figures:
+        figure.draw_without_rendering()
+        texts = [text for text in figure.findobj(Text) if NAME in text.get_text()]
+        assert texts and not any(text.get_parse_math() for text in texts)
+
+
+def test_fixed_values_are_not_read_as_formulas():
+    study = create_study({"op": [NAME, "b"], "x": (0.0, 1.0)}, n_initial=2, seed=1, fixed={"op": NAME})
+    study.tell(ask(study), 1.0)
+    figure = convergence_figure(study)
+    figure.draw_without_rendering()
+    assert "frac" in figure.axes[0].get_legend().get_texts()[-1].get_text()
+
+
 def test_labels_of_levels_do_not_overlap():
     levels = ["maxpool5", "separable3", "identity", "conv3", "(-1, 0)", "conv5"]
-    figure = optimum_figure(pd.DataFrame({"op": levels, "few": ["(-1, 0)", "(0, 1)"] * 3, "x": range(6)}))
+    few = ["(-1, 0)", "(0, 1)"]
+    names = ["op"] * 6 + ["few"] * 2 + ["x"]
+    table = pd.DataFrame({"parameter": names, "level": [*levels, *few, ""], "probability": 0.1})
+    figure = optimum_figure(table, pd.DataFrame({"op": levels, "few": few * 3, "x": range(6)}))
     figure.draw_without_rendering()
-    many, few = (axes.get_xticklabels() for axes in figure.axes[:2])
-    assert {label.get_rotation() for label in many} == {35.0} and {label.get_rotation() for label in few} == {0.0}
+    many, short = (axes.get_xticklabels() for axes in figure.axes[:2])
+    assert {label.get_rotation() for label in many} == {35.0} and {label.get_rotation() for label in short} == {0.0}
     assert [label.get_text() for label in many] == levels

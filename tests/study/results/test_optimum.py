@@ -76,6 +76,22 @@ def test_constraints_that_are_0_where_they_hold_leave_the_evaluated_configuratio
 
 
 @pytest.mark.stan
+def test_a_level_may_be_none_and_a_parameter_may_be_called_value():
+    options = {"n_initial": 6, "seed": 1, "method": "map", "progress": False}
+    space = {"value": (0.0, 1.0), "kind": [None, "a"]}
+    result = sl.minimize(lambda c: c["value"] + (c["kind"] == "a"), space, budget=7, **options)
+    optimum = result.optimum()
+    kind = optimum.table[optimum.table["parameter"] == "kind"].set_index("level")["probability"]
+    assert list(kind.index) == [None, "a"] and kind.iloc[0] > 0.5
+    assert list(result.good(1e6)["level"]) == [None, "a", ""]
+    assert optimum.draws["params_value"].between(0, 1).all() and None in set(optimum.draws["kind"])
+    axes = {each.get_xlabel(): each for each in optimum.plot().axes}
+    assert [text.get_text() for text in axes["kind"].get_xticklabels()] == ["None", "a"]
+    assert [bar.get_height() for bar in axes["kind"].patches] == kind.tolist()
+    assert sum(bar.get_height() for bar in axes["value"].patches) == pytest.approx(1)
+
+
+@pytest.mark.stan
 def test_constraints_on_inputs_hold_in_posteriors_from_the_record():
     """The last fit is repeated while a trial is open. A loaded study has its model, also after a failed trial."""
     storage = optuna.storages.InMemoryStorage()
