@@ -12,7 +12,7 @@ from slayr_py.errors import SlayrError
 from slayr_py.study.results.figures import convergence_figure, cost_figure
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.report.blocks import Block, Cell, Notice, Table
-from slayr_py.study.results.report.figures import drawing
+from slayr_py.study.results.report.figures import drawing, scale
 from slayr_py.study.results.report.reading import Absent, Reading
 from slayr_py.study.results.tables import (
     PARAMETER,
@@ -46,6 +46,9 @@ def convergence(reading: Reading) -> Iterator[Block]:
         figure = convergence_figure(reading.study, errors)
         figure.set_size_inches(5.2, 3.2)
         figure.suptitle("")
+        (axes,) = figure.axes
+        if axes.get_yscale() == "log":
+            scale(axes.yaxis, log=True)  # Matplotlib's labels are formulas
         return figure
 
     yield drawing("convergence-figure", "Convergence", text, draw)

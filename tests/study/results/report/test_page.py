@@ -79,6 +79,13 @@ def test_a_design_has_trials_and_convergence_but_no_model(plane):
         assert "No model has been fitted yet" in part(page, key)
 
 
+def test_a_logarithmic_axis_of_the_convergence_has_numbers(plane):
+    study = create_study(plane, n_initial=2, seed=1)
+    for value in (1e-3, 1e6):
+        study.tell(ask(study), value)
+    assert "10⁶" in (shown := part(render(Reading(study)), "convergence")) and "mathdefault" not in shown
+
+
 def test_a_study_of_another_sampler():
     study = optuna.create_study(study_name="tpe", direction="maximize")
     study.optimize(lambda trial: trial.suggest_float("z", 0, 1), n_trials=3)
