@@ -27,6 +27,7 @@ from slayr_py.study import (
     goals_of,
     has_only_proposals,
     quiet_optuna,
+    result_columns,
     suggestion_record,
     write_report,
 )
@@ -93,7 +94,7 @@ def suggest(
         _check_output(output, targets, separator)
     if (path := history or settings.history) is not None:
         options["history"], form = read_history(path, settings, target, separator)
-        if _has_different_replicates(options["history"], settings) and "noisy" not in options:
+        if _has_different_replicates(options["history"], result_columns(targets), settings) and "noisy" not in options:
             typer.echo("note: repeated experiments have different results, so the objective counts as noisy", err=True)
             options["noisy"] = True
     with quiet_optuna():
@@ -138,9 +139,9 @@ def _check_output(path: Path, targets: Sequence[str], separator: str | None) -> 
         )
 
 
-def _has_different_replicates(table: pd.DataFrame, settings: Config) -> bool:
-    parameters = [name for name in settings.space.space if name in table]
-    results = [name for name in table if str(name).startswith("value")]
+def _has_different_replicates(table: pd.DataFrame, results: list[str], settings: Config) -> bool:
+    others = (*results, "state")
+    parameters = [n for n in table if n not in others and str(n).removeprefix("params_") in settings.space.space]
     finished = table[table["state"] == "COMPLETE"]
     counts = finished.astype(object).fillna("").groupby(parameters, dropna=False)[results].nunique()
     return bool((counts > 1).any(axis=None))

@@ -42,6 +42,7 @@ from slayr_py.study.run.experiment_files import (
     FileForm,
     has_only_proposals as has_only_proposals,
     read_experiments,
+    result_columns as result_columns,
 )
 from slayr_py.study.run.minimize import maximize, minimize
 from slayr_py.study.run.objective import Objective, Values, as_value

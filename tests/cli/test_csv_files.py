@@ -5,7 +5,7 @@ from __future__ import annotations
 import optuna
 import pandas as pd
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, Float
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 import slayr_py as sl
 from slayr_py.cli.csv_files import read_table
@@ -48,6 +48,15 @@ def test_a_parameter_may_have_the_name_of_a_column_of_trials(tmp_path):
     for path in ("a.csv", "b.csv"):
         (experiment,) = read_history(tmp_path / path, Encoder(space))
         assert experiment.params == {"state": "PRUNED", "number": 0.5} and experiment.values == (3.0,)
+
+
+def test_an_inactive_parameter_whose_name_starts_with_value_is_no_missing_result(tmp_path):
+    space = ConfigurationSpace()
+    critic, rate = Categorical("critic", ["shared", "own"]), Float("value_lr", (0.0, 1.0))
+    space.add(critic, Float("lr", (0.0, 1.0)), rate, EqualsCondition(rate, critic, "own"))
+    (tmp_path / "runs.csv").write_text("critic,value_lr,lr,value\nshared,,0.2,5.0\nown,0.3,0.4,7.0\n")
+    study = sl.study.create_study(space, history=tmp_path / "runs.csv")
+    assert [(trial.state.name, trial.value) for trial in study.trials] == [("COMPLETE", 5.0), ("COMPLETE", 7.0)]
 
 
 SPREADSHEETS = {

@@ -99,3 +99,10 @@ def test_replicates_planned_experiments_and_decimal_commas_of_a_spreadsheet(tmp_
     header, *cells = Path("next.csv").read_text().splitlines()
     assert header == "x;value;status"
     assert all(re.fullmatch(r"[01],\d+;;planned", line) for line in cells) and len(set(cells)) == 2
+
+
+def test_replicates_of_a_parameter_called_value_are_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("lab.toml").write_text(SPACE.replace("x =", "value ="))
+    Path("runs.csv").write_text("params_value,value\n0.5,1\n0.5,2\n")
+    assert "the objective counts as noisy" in run("lab.toml", "--history", "runs.csv")

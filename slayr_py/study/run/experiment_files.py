@@ -126,6 +126,11 @@ def read_experiments(
     return _read(table, path, encoder, targets, decimal, note), FileForm(tuple(header), used, decimal)
 
 
+def result_columns(targets: Sequence[str]) -> list[str]:
+    """Return the columns of the values in a table that was read: ``value``, of several ``values_<name>``."""
+    return ["value"] if len(targets) == 1 else [f"values_{target}" for target in targets]
+
+
 def _result_column(target: str, columns: Sequence[str], count: int) -> str:
     """Return the column of the results of one of several objectives, also in a table of trials."""
     of_trials = f"values_{target}"
@@ -198,6 +203,7 @@ def _read(
         if target in encoder.space and _PREFIX + target not in table.columns:
             raise DataError(f"the column {target!r} of {path} is a parameter; name the column of the results")
     read = pd.DataFrame(index=table.index)
+    values = result_columns(targets)
     known = {*results.values(), ERROR_KEY, *TRIAL_COLUMNS}
     dimensions = {d.name: d for d in encoder.dimensions}
     for name in encoder.space:
@@ -209,14 +215,13 @@ def _read(
         known.add(column)
         if name in dimensions:
             where = f"{path}, row {{}}, column {column!r}"
-            label = _PREFIX + name if name in (_STATE, "value") else name
+            label = _PREFIX + name if name in (_STATE, *values) else name
             read[label] = _column(table[column], partial(_value, dimension=dimensions[name], decimal=decimal), where)
     failed = pd.Series(False, index=table.index)
-    for target, result in results.items():
+    for value, (target, result) in zip(values, results.items(), strict=True):
         failed |= table[result].isin([text for text, state in _STATES.items() if state == "FAIL"])
-        column_name = "value" if len(targets) == 1 else f"values_{target}"
         where = f"{path}, row {{}}, column {result!r}"
-        read[column_name] = _column(table[result].where(~failed, ""), lambda cell: _result(cell, decimal), where)
+        read[value] = _column(table[result].where(~failed, ""), lambda cell: _result(cell, decimal), where)
         error = ERROR_KEY if len(targets) == 1 else f"{ERROR_KEY}_{target}"
         known.add(error)
         if error in table.columns:
@@ -224,7 +229,8 @@ def _read(
                 table[error], lambda cell: _result(cell, decimal), f"{path}, row {{}}, column {error!r}"
             )
     status = _status_column([name for name in table.columns if name not in known])
-    read["state"] = _states(None if status is None else table[status], read, failed, path, note)
+    missing = read[values].isna().any(axis=1)
+    read["state"] = _states(None if status is None else table[status], missing, failed, path, note)
     known.add(status or STATUS)
     if others := [name for name in table.columns if name not in known]:
         note(f"left out: {', '.join(map(repr, others))} of {path.name}, not among the parameters")
@@ -283,13 +289,12 @@ def _number(cell: str, decimal: str) -> float:
 
 def _states(
     status: pd.Series[Any] | None,
-    read: pd.DataFrame,
+    missing: pd.Series[Any],
     failed: pd.Series[Any],
     path: Path,
     note: Callable[[str], None],
 ) -> pd.Series[Any]:
-    missing = read[[name for name in read.columns if name.startswith("value")]].isna().any(axis=1)
-    states = pd.Series("COMPLETE", index=read.index)
+    states = pd.Series("COMPLETE", index=missing.index)
     if status is not None:
         for position, text in enumerate(status):
             where = f"{path}, row {status.index[position]}"

@@ -18,7 +18,7 @@ from optuna.trial import FrozenTrial, TrialState
 from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean
 from slayr_py.space import Encoder
-from slayr_py.study.run.experiment_files import PENDING, PRUNED, read_experiments
+from slayr_py.study.run.experiment_files import PENDING, PRUNED, read_experiments, result_columns
 from slayr_py.study.run.objective import Values, as_value
 from slayr_py.study.storage.attributes import ERROR_KEY, HISTORY, OUTSIDE_KEY, SUGGESTION_KEY, is_history
 from slayr_py.study.storage.distributions import is_active, space_to_distributions, to_params
@@ -80,7 +80,7 @@ class Outcomes(NamedTuple):
     @property
     def values(self) -> list[str]:
         """Return the columns of the values."""
-        return [_VALUE] if len(self.names) == 1 else [f"values_{name}" for name in self.names]
+        return result_columns(self.names)
 
     @property
     def errors(self) -> list[str]:
