@@ -50,6 +50,14 @@ def test_a_parameter_may_have_the_name_of_a_column_of_trials(tmp_path):
         assert experiment.params == {"state": "PRUNED", "number": 0.5} and experiment.values == (3.0,)
 
 
+def test_the_states_of_trials_count_beside_the_status_of_rows_that_were_added(tmp_path):
+    trials = "0,1.5,COMPLETE,0.1,\n1,2.5,PRUNED,0.2,\n2,3.5,RUNNING,0.3,\n3,4,FAIL,0.4,\n"
+    added = ",,,0.5,planned\n,7,,0.6,done\n,,,0.7,failed\n"
+    (tmp_path / "runs.csv").write_text(f"number,value,state,params_x,status\n{trials}{added}")
+    table, _ = read_experiments(tmp_path / "runs.csv", Encoder(ConfigurationSpace({"x": (0.0, 1.0)})))
+    assert table["state"].to_dict() == {1: "COMPLETE", 4: "FAIL", 5: "PENDING", 6: "COMPLETE", 7: "FAIL"}
+
+
 def test_an_inactive_parameter_whose_name_starts_with_value_is_no_missing_result(tmp_path):
     space = ConfigurationSpace()
     critic, rate = Categorical("critic", ["shared", "own"]), Float("value_lr", (0.0, 1.0))

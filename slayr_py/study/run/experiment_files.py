@@ -80,9 +80,9 @@ def read_experiments(
 
     Semicolons or tabs between cells and commas in numbers are recognised. A column ``status`` tells finished, failed
     and planned experiments apart: "planned" or an empty status without a result means that there is none yet. Without
-    this column, an experiment without a result failed. Empty rows and columns are left out, and so are pruned and
-    unfinished trials if the table is one of trials with a column ``state``. Levels that are texts are read as texts,
-    also if they look like numbers; "None" and "NA" may be levels.
+    this column, an experiment without a result failed. In a table of trials, the column ``state`` counts where it is
+    not empty. Empty rows and columns are left out, and so are pruned and unfinished trials. Levels that are texts are
+    read as texts, also if they look like numbers; "None" and "NA" may be levels.
 
     Parameters
     ----------
@@ -122,7 +122,10 @@ def read_experiments(
     if (empty := table.index[(table == "").all(axis=1)]).size:
         note(f"left out: row{'s' if len(empty) > 1 else ''} {', '.join(map(str, empty))} of {path.name}, empty")
         table = table.drop(index=empty)
-    table = _with_results(table, path, encoder, note)
+    for why, states in _LEFT_OUT.items():
+        if (left := table.index[_trial_states(table, encoder).isin(states)]).size:
+            note(f"left out: row{'s' * (len(left) > 1)} {', '.join(map(str, left))} of {path.name}, {why}")
+            table = table.drop(index=left)
     return _read(table, path, encoder, targets, decimal, note), FileForm(tuple(header), used, decimal)
 
 
@@ -137,17 +140,12 @@ def _result_column(target: str, columns: Sequence[str], count: int) -> str:
     return of_trials if count > 1 and target not in columns and of_trials in columns else target
 
 
-def _with_results(table: pd.DataFrame, path: Path, encoder: Encoder, note: Callable[[str], None]) -> pd.DataFrame:
-    """Return a table without pruned and unfinished trials, if its column ``state`` has states of trials."""
+def _trial_states(table: pd.DataFrame, encoder: Encoder) -> pd.Series[Any]:
+    """Return the states that the column ``state`` of a table of trials has, else empty texts."""
     of_parameter = _STATE in encoder.space and _PREFIX + _STATE not in table.columns
-    has_status = _status_column([name for name in table.columns if name not in encoder.space]) is not None
-    if _STATE not in table.columns or of_parameter or has_status or not table[_STATE].isin(_OF_TRIALS).all():
-        return table
-    for why, states in _LEFT_OUT.items():
-        if (rows := table.index[table[_STATE].isin(states)]).size:
-            note(f"left out: row{'s' * (len(rows) > 1)} {', '.join(map(str, rows))} of {path.name}, {why}")
-            table = table.drop(index=rows)
-    return table
+    if _STATE in table.columns and not of_parameter and table[_STATE].isin(("", *_OF_TRIALS)).all():
+        return table[_STATE]
+    return pd.Series("", index=table.index)
 
 
 def has_only_proposals(path: Path, targets: Sequence[str], separator: str | None = None) -> bool:
@@ -230,7 +228,8 @@ def _read(
             )
     status = _status_column([name for name in table.columns if name not in known])
     missing = read[values].isna().any(axis=1)
-    read["state"] = _states(None if status is None else table[status], missing, failed, path, note)
+    told = _trial_states(table, encoder)
+    read["state"] = _states(None if status is None else table[status], told, missing, failed, path, note)
     known.add(status or STATUS)
     if others := [name for name in table.columns if name not in known]:
         note(f"left out: {', '.join(map(repr, others))} of {path.name}, not among the parameters")
@@ -289,6 +288,7 @@ def _number(cell: str, decimal: str) -> float:
 
 def _states(
     status: pd.Series[Any] | None,
+    told: pd.Series[Any],
     missing: pd.Series[Any],
     failed: pd.Series[Any],
     path: Path,
@@ -296,7 +296,7 @@ def _states(
 ) -> pd.Series[Any]:
     states = pd.Series("COMPLETE", index=missing.index)
     if status is not None:
-        for position, text in enumerate(status):
+        for position, text in enumerate(status.where(told == "", "")):
             where = f"{path}, row {status.index[position]}"
             if text.lower() not in _STATES:
                 known = ", ".join(text for text in _STATES if text)
@@ -311,10 +311,11 @@ def _states(
             states.iloc[position] = state if state == "FAIL" else (state or PENDING) if has_none else "COMPLETE"
     else:
         states[missing] = "FAIL"
+    states[told != ""] = told.where(~missing, "FAIL")
     states[failed] = "FAIL"
     for state, text in ((PENDING, "no result yet, counted as running"), ("FAIL", "failed")):
         if len(rows := [str(row) for row in states.index[states == state]]):
             note(f"row{'s' if len(rows) > 1 else ''} {', '.join(rows)} of {path.name}: {text}")
-    if status is None and missing[~failed].any():
+    if status is None and missing[~failed & (told == "")].any():
         note(f"an empty result is a failed experiment; a column {STATUS!r} with 'planned' marks those without one yet")
     return states
