@@ -48,6 +48,7 @@ def read_history(
         path,
         settings.space,
         target_columns(settings, target),
+        cost=settings.options.get("cost"),
         separator=separator,
         note=lambda text: typer.echo(printable(f"note: {text}"), err=True),
     )

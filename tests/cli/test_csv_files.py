@@ -41,6 +41,17 @@ def test_a_table_of_trials_is_read_back(tmp_path):
     assert [e.params for e in experiments] == [{"x": 0.1, "flag": True}, {"x": 0.2, "flag": False}]
 
 
+def test_the_costs_of_past_experiments_are_read(tmp_path):
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    (tmp_path / "runs.csv").write_text("x;value;euros\n0,1;2;3,5\n0,2;3;\n")
+    with pytest.warns(UserWarning, match="decimal commas"):
+        study = sl.study.create_study(space, history=tmp_path / "runs.csv", cost="euros")
+    assert [trial.user_attrs.get("euros") for trial in study.trials] == [3.5, None]
+    (tmp_path / "trials.csv").write_text("number,value,state,params_x,user_attrs_euros\n0,2,COMPLETE,0.1,four\n")
+    with pytest.raises(sl.DataError, match="row 1, column 'user_attrs_euros': 'four' is not a number"):
+        sl.study.create_study(space, history=tmp_path / "trials.csv", cost="euros")
+
+
 def test_a_parameter_may_have_the_name_of_a_column_of_trials(tmp_path):
     space = ConfigurationSpace({"state": ["COMPLETE", "PRUNED"], "number": (0.0, 1.0)})
     (tmp_path / "a.csv").write_text("state,number,value\nPRUNED,0.5,3\n")

@@ -137,6 +137,16 @@ def test_past_experiments_are_trials_outside_the_budget_and_added_once(slayr, fo
     assert [trial.params["k"] for trial in trials[:3]] == ["a", "b", "a"]
 
 
+def test_past_experiments_keep_their_costs(slayr, folder):
+    (folder / "runs.csv").write_text("k,x,value,seconds\na,0.25,0.0025,12.5\nb,0.5,0.54,\n")
+    text = (folder / "bowl.toml").read_text()
+    (folder / "bowl.toml").write_text(text.replace("seed = 1", 'seed = 1\ncost = "seconds"'))
+    code, _, err = slayr("optimize", "bowl.toml", "-q", "--budget", "1", "--history", "runs.csv")
+    assert code == 0 and "left out" not in err, err
+    trials = optuna.load_study(study_name="bowl", storage="sqlite:///bowl.db").trials
+    assert [trial.user_attrs.get("seconds") for trial in trials[:2]] == [12.5, None]
+
+
 def test_invalid_past_experiments_are_named(slayr, folder):
     (folder / "runs.csv").write_text("k,x,value\na,0.25,1\nc,0.5,2\n")
     code, _, err = slayr("optimize", "bowl.toml", "-q", "--history", "runs.csv")

@@ -71,6 +71,7 @@ def read_experiments(
     encoder: Encoder,
     targets: Sequence[str] = ("value",),
     *,
+    cost: str | None = None,
     separator: str | None = None,
     note: Callable[[str], None] = lambda text: None,
 ) -> tuple[pd.DataFrame, FileForm]:
@@ -90,6 +91,8 @@ def read_experiments(
     encoder : Encoder
     targets : sequence of str
         Columns of the results, one for each objective. Those of several may be called ``values_<name>``.
+    cost : str, optional
+        Column of the costs, which may be missing or called ``user_attrs_<name>``; an empty cell is an unknown cost.
     separator : str, optional
         Character between cells; by default it is recognised by the header.
     note : callable
@@ -99,7 +102,7 @@ def read_experiments(
     -------
     table : pandas.DataFrame
         Columns of parameters (``params_state`` and ``params_value`` if they have these names), ``value`` (of several
-        objectives, ``values_<name>``), their known errors ``y_sd``, and "state": COMPLETE, FAIL or PENDING.
+        objectives, ``values_<name>``), their known errors ``y_sd``, costs, and "state": COMPLETE, FAIL or PENDING.
     form : FileForm
 
     Raises
@@ -114,7 +117,8 @@ def read_experiments(
     if repeated := [name for name in header if header.count(name) > 1]:
         raise DataError(f"{path} has two columns {repeated[0]!r}; rename or drop one of them")
     results = [_result_column(target, header, len(targets)) for target in targets]
-    numeric = {*results, ERROR_KEY, *encoder.real_names, *(_PREFIX + name for name in encoder.real_names)}
+    costs = [] if cost is None else [name for name in header if name in (cost, f"user_attrs_{cost}")]
+    numeric = {*results, *costs, ERROR_KEY, *encoder.real_names, *(_PREFIX + name for name in encoder.real_names)}
     decimal = decimal_mark(used, (row[i] for i, name in enumerate(header) if name in numeric for row in rows[1:]))
     if form := table_note(path, used, decimal):
         note(form)
@@ -126,7 +130,7 @@ def read_experiments(
         if (left := table.index[_trial_states(table, encoder).isin(states)]).size:
             note(f"left out: row{'s' * (len(left) > 1)} {', '.join(map(str, left))} of {path.name}, {why}")
             table = table.drop(index=left)
-    return _read(table, path, encoder, targets, decimal, note), FileForm(tuple(header), used, decimal)
+    return _read(table, path, encoder, targets, costs, decimal, note), FileForm(tuple(header), used, decimal)
 
 
 def result_columns(targets: Sequence[str]) -> list[str]:
@@ -191,6 +195,7 @@ def _read(
     path: Path,
     encoder: Encoder,
     targets: Sequence[str],
+    costs: Sequence[str],
     decimal: str,
     note: Callable[[str], None],
 ) -> pd.DataFrame:
@@ -226,6 +231,9 @@ def _read(
             read[error] = _column(
                 table[error], lambda cell: _result(cell, decimal), f"{path}, row {{}}, column {error!r}"
             )
+    for cost in costs:
+        known.add(cost)
+        read[cost] = _column(table[cost], partial(_number, decimal=decimal), f"{path}, row {{}}, column {cost!r}")
     status = _status_column([name for name in table.columns if name not in known])
     missing = read[values].isna().any(axis=1)
     told = _trial_states(table, encoder)

@@ -132,7 +132,7 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VA
     rows: Iterable[_Row]
     if isinstance(history, str | Path):
         targets = ("value",) if len(outcomes.names) == 1 else outcomes.names
-        history, _ = read_experiments(history, encoder, targets, note=_warn)
+        history, _ = read_experiments(history, encoder, targets, cost=outcomes.cost, note=_warn)
     if isinstance(history, pd.DataFrame):
         rows = _rows_of_table(history, encoder, outcomes)
     elif isinstance(history, Sequence):
