@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,11 @@ from typing import Any
 import pandas as pd
 import typer
 
-from slayr_py.cli.checks import ConfigError
 from slayr_py.display import printable
 from slayr_py.errors import DataError
 from slayr_py.space import Encoder
-from slayr_py.text_files import decimal_mark, read_text, table_note, table_separator
+from slayr_py.study import read_cells
+from slayr_py.text_files import decimal_mark, table_note
 
 
 def read_table(path: Path, **options: Any) -> pd.DataFrame:
@@ -23,18 +24,15 @@ def read_table(path: Path, **options: Any) -> pd.DataFrame:
 
     Raises
     ------
-    ConfigError
-        If the file is missing or not a table.
     DataError
-        If it has no rows.
+        If the file cannot be read, is not a table, or has no rows.
     """
-    separator, text = table_separator(read_text(path, "table", ConfigError))
-    try:
-        cells = pd.read_csv(io.StringIO(text), sep=separator, dtype=str) if separator != "," else pd.DataFrame()
-        decimal = decimal_mark(separator, cells.to_numpy().ravel())
-        table: pd.DataFrame = pd.read_csv(io.StringIO(text), sep=separator, decimal=decimal, **options)
-    except ValueError as error:  # pandas' parser errors are ValueErrors
-        raise ConfigError(f"{path} cannot be read as a table: {error}") from error
+    rows, separator = read_cells(path)
+    decimal = decimal_mark(separator, (cell for row in rows[1:] for cell in row))
+    text = io.StringIO()
+    csv.writer(text, delimiter=separator).writerows(rows)
+    text.seek(0)
+    table: pd.DataFrame = pd.read_csv(text, sep=separator, decimal=decimal, **options)
     if form := table_note(path, separator, decimal):
         typer.echo(printable(f"note: {form}"), err=True)
     if table.empty:
@@ -50,7 +48,7 @@ def read_related_data(path: Path, encoder: Encoder) -> pd.DataFrame:
 
     Raises
     ------
-    ConfigError, DataError
+    DataError
         As in `read_table`.
     """
     texts = [d.name for d in encoder.dimensions if d.levels and all(isinstance(level, str) for level in d.levels)]

@@ -76,9 +76,9 @@ def read_observations(source: Source) -> Table:
     Raises
     ------
     ConfigError
-        If the table cannot be read or lacks a column, or the columns of a space are chosen again.
+        If the table lacks a column, or the columns of a space are chosen again.
     DataError
-        If a target is empty or not a number.
+        If the table cannot be read, or a target is empty or not a number.
     SpaceError
         If a row is not a configuration of the space, for example because a cell is empty.
     """

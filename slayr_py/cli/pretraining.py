@@ -22,7 +22,7 @@ def learn_kernel(table: Mapping[str, Any], folder: Path, encoder: Encoder) -> Ke
 
     Raises
     ------
-    ConfigError
+    ConfigError, DataError
         For an unknown key or a wrong value, and if the file of related data cannot be used.
     """
     check_keys(table, types(PRETRAIN), "[pretrain]")

@@ -41,6 +41,7 @@ from slayr_py.study.run.experiment_files import (
     STATUS as STATUS,
     FileForm,
     has_only_proposals as has_only_proposals,
+    read_cells as read_cells,
     read_experiments,
     result_columns as result_columns,
 )

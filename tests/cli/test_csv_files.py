@@ -125,6 +125,23 @@ def test_a_table_to_fit_may_have_semicolons_and_decimal_commas(tmp_path, capsys)
     assert capsys.readouterr().err == "note: t.csv has semicolons between cells and decimal commas\n"
 
 
+@pytest.mark.parametrize("read", [read_table, lambda path: read_experiments(path, lab())], ids=["fit", "suggest"])
+def test_rows_longer_than_the_header_and_open_quotation_marks_are_errors(tmp_path, read):
+    path = tmp_path / "t.csv"
+    path.write_text("t,n,solvent,value\n0,8,3,a,11\n0,7,4,b,12\n")
+    with pytest.raises(sl.DataError, match="t.csv has 5 cells in row 1 and 4 columns; if numbers have decimal commas"):
+        read(path)
+    for rows in (1, 50_000):
+        path.write_text('t,n,solvent,value\n1,2,a,3\n1,2,"a,3\n' + "1,2,a,3\n" * rows)
+        with pytest.raises(sl.DataError, match=r"t.csv cannot be read as a table: .* in row 2; a quotation mark may"):
+            read(path)
+
+
+def test_lines_of_blanks_are_left_out(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n  \n\n3,4\n \n")
+    assert read_table(tmp_path / "t.csv").to_dict("list") == {"x": [1, 3], "y": [2, 4]}
+
+
 HEADER = "t,n,solvent,value"
 
 

@@ -112,7 +112,7 @@ def read_experiments(
         row and the column.
     """
     path = Path(path)
-    rows, used = _cells(path, separator)
+    rows, used = read_cells(path, separator)
     header = rows[0]
     if repeated := [name for name in header if header.count(name) > 1]:
         raise DataError(f"{path} has two columns {repeated[0]!r}; rename or drop one of them")
@@ -157,20 +157,36 @@ def has_only_proposals(path: Path, targets: Sequence[str], separator: str | None
     if not path.stat().st_size:
         return True
     try:
-        rows, _ = _cells(path, separator)
+        rows, _ = read_cells(path, separator)
     except DataError:
         return False
     columns = [i for i, name in enumerate(rows[0]) if name in targets]
     return bool(columns) and not any(row[i] for row in rows[1:] for i in columns)
 
 
-def _cells(path: Path, separator: str | None) -> tuple[list[list[str]], str]:
-    """Return the header and the rows, without the empty columns that spreadsheets append, and the separator."""
+def read_cells(path: Path, separator: str | None = None) -> tuple[list[list[str]], str]:
+    """Return the header and the rows, without the empty columns that spreadsheets append, and the separator.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, is empty or has an open quotation mark, or a row has another length than the header.
+    """
     recognised, text = table_separator(read_text(path, "table", DataError))
     used = separator or recognised
     if len(used) != 1:
         raise DataError(f"the separator is {used!r}; give one character, such as ';'")
-    rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text, newline=""), delimiter=used) if row]
+    rows = []
+    try:
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=used, strict=True):
+            cells = [cell.strip() for cell in row]
+            if cells not in ([], [""]):
+                rows.append(cells)
+    except csv.Error as error:
+        where = f"row {len(rows)}" if rows else "the header"
+        raise DataError(
+            f"{path} cannot be read as a table: {error} in {where}; a quotation mark may lack its partner"
+        ) from error
     if not rows or not any(rows[0]):
         raise DataError(f"{path} is empty; the first line must have the names of the columns")
     named = max(i for i, name in enumerate(rows[0]) if name) + 1
