@@ -278,7 +278,7 @@ class SearchResult:
             axes.set_ylim(low - 0.1 * (high - low) - 1e-9, high + 0.1 * (high - low) + 1e-9)
         axes.set_xlabel("fits")
         axes.set_ylabel(f"{self.search.score} (larger is better)")
-        axes.set_title(self.best.expression, loc="left", fontsize="medium")
+        axes.set_title(self.best.expression, loc="left", fontsize="medium", parse_math=False)
         axes.legend(loc="lower right")
         return figure
 

@@ -40,6 +40,7 @@ from slayr_py.study.storage.objectives import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_BARS = 12  # most levels of which those that are never optimal are drawn too
 _LABELS = 24  # characters of level labels that fit side by side into a panel
 _SERIES = (("first", "first-order", "#4c72b0", 0.15), ("total", "total, with interactions", "#c44e52", -0.15))
 
@@ -263,6 +264,8 @@ def _label(goal: Goal) -> str:
 def optimum_figure(table: pd.DataFrame, draws: pd.DataFrame) -> Figure:
     """Draw the location of the optimum: a histogram of each number, and the probability of each level.
 
+    Of parameters with more than twelve levels, those with probability 0 are left out.
+
     Parameters
     ----------
     table : DataFrame
@@ -282,6 +285,8 @@ def optimum_figure(table: pd.DataFrame, draws: pd.DataFrame) -> Figure:
             known = values.dropna()
             axes.hist(known, bins=30, weights=np.full(len(known), 1 / len(values)))
         else:
+            if len(rows) > _BARS:
+                rows = rows[rows["probability"] > 0]
             labels = [str(level) for level in rows["level"]]
             tilt = {"rotation": 35, "ha": "right"} if sum(map(len, labels)) > _LABELS else {}
             axes.bar(range(len(labels)), rows["probability"])

@@ -90,3 +90,10 @@ def test_labels_of_levels_do_not_overlap():
     many, short = (axes.get_xticklabels() for axes in figure.axes[:2])
     assert {label.get_rotation() for label in many} == {35.0} and {label.get_rotation() for label in short} == {0.0}
     assert [label.get_text() for label in many] == levels
+
+
+def test_levels_of_a_large_category_that_are_never_optimal_are_left_out():
+    levels = [str(number) for number in range(13)]
+    table = pd.DataFrame({"parameter": "op", "level": levels, "probability": [0.5, 0.5] + [0.0] * 11})
+    (axes,) = optimum_figure(table, pd.DataFrame({"op": ["0", "1"]})).axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "1"]
