@@ -15,7 +15,6 @@ from scipy.stats import qmc
 
 from slayr_py.space import Dimension, Encoded, Encoder, FloatArray
 
-_NODES = 64
 _MOST_LEVELS = 256  # an integer with more values is treated as continuous
 
 
@@ -26,15 +25,15 @@ class Rule(NamedTuple):
     weights: FloatArray
 
 
-def quadrature(dimension: Dimension) -> Rule:
-    """Return the quadrature of a parameter: all levels or integers, else Gauss-Legendre nodes."""
+def quadrature(dimension: Dimension, n: int = 64) -> Rule:
+    """Return the quadrature of a parameter: all levels or integers, else n Gauss-Legendre nodes."""
     numbers = np.arange(dimension.lower, dimension.upper + 1)
     if dimension.levels or (dimension.kind == "integer" and len(numbers) <= _MOST_LEVELS):
         weights = np.full(len(numbers), 1 / len(numbers))
         if dimension.log:  # a uniform variate is rounded to the nearest integer
             weights = np.diff(np.clip(dimension.unit_values(np.append(numbers, numbers[-1] + 1) - 0.5), 0, 1))
         return Rule(dimension.unit_values(numbers), weights)
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(n)
     return Rule((nodes + 1) / 2, weights / 2)
 
 

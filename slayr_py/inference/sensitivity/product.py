@@ -11,12 +11,15 @@ parameters are products of the one-dimensional integrals
     the variance of E(f | x_~i) = sum_ts w' (prod_{d != i} W_tsd * z_ti z_si') w - (E f)^2,
 
 and the variance of E(f | x_i) is the variance of a function of one variable on the nodes of the quadrature.
+
+n nodes resolve f^2 up to about n / pi cycles of f over the range; the variance from fewer nodes shows whether they do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,21 +31,32 @@ from slayr_py.space import Encoded, Encoder, FloatArray
 
 _TESTS = 32  # pairs of configurations at which the factorisation is tested
 _SAME = 1e-10  # largest relative difference of a product from the covariance
+_NODES = (64, 128, 512)  # the next number if one does not resolve the functions
+_RESOLVED = 0.01  # largest mean relative difference of the variances from those of three quarters of the nodes
+_ROUNDING = 1e-17  # of the squared sum of the absolute terms of a mean: variances below it are those of constants
 
 
 def product_indices(expansions: Sequence[Expansion], encoder: Encoder) -> Indices | None:
-    """Return Sobol indices of functions without warps; None if their kernels are not sums of products.
+    """Return Sobol indices of functions without warps.
 
-    Whether the summands of a kernel factor over the parameters is tested at random pairs of configurations.
+    None if their kernels are not sums of products, or if the functions vary too fast for the quadrature. Whether the
+    summands of a kernel factor over the parameters is tested at random pairs of configurations.
     """
     if any(expansion.warp is not None for expansion in expansions) or encoder.is_conditional:
         return None
     if not all(_is_product(expansion.kernel, encoder, expansion.draws) for expansion in expansions):
         return None
-    rules = [quadrature(dimension) for dimension in encoder.dimensions]
-    indices = [_draw_indices(expansion, i, rules) for expansion in expansions for i in range(len(expansion.weights))]
-    first, total = (np.concatenate(arrays) for arrays in zip(*indices, strict=True))
-    return Indices(first, total, 0.0)
+    draws = [(expansion, i) for expansion in expansions for i in range(len(expansion.weights))]
+    for nodes in _NODES:
+        rules, fewer = ([quadrature(d, n) for d in encoder.dimensions] for n in (nodes, 3 * nodes // 4))
+        before = np.concatenate([_Integrals.of(*draw, fewer).variance() for draw in draws])
+        indices = [_Integrals.of(*draw, rules).indices() for draw in draws]
+        first, total, variance = (np.concatenate(arrays) for arrays in zip(*indices, strict=True))
+        difference = np.abs(before / variance - 1)
+        varies = np.isfinite(difference)
+        if not varies.any() or difference[varies].mean() <= _RESOLVED:
+            return Indices(first, total, 0.0)
+    return None
 
 
 def _is_product(kernel: Kernel, encoder: Encoder, draws: Draws) -> bool:
@@ -58,33 +72,76 @@ def _is_product(kernel: Kernel, encoder: Encoder, draws: Draws) -> bool:
     return bool(np.all(np.abs(product - expected) <= _SAME * np.abs(expected).max(axis=(1, 2), keepdims=True)))
 
 
-def _draw_indices(expansion: Expansion, i: int, rules: Sequence[Rule]) -> tuple[FloatArray, FloatArray]:
-    """Return first-order and total indices (j, D) of the functions of one draw."""
-    encoder = expansion.centres.encoder
-    assert isinstance(encoder, Encoder)
-    draw = {name: values[i : i + 1] for name, values in expansion.draws.items()}
-    centres = expansion.centres.unit_values
-    w = expansion.weights[i]
-    pairs = ((rule.nodes, column) for rule, column in zip(rules, centres.T, strict=True))
-    scale, factors = _factors(expansion.kernel, encoder, draw, pairs)
-    means = [np.tensordot(rule.weights, k, axes=(0, 1)) for rule, k in zip(rules, factors, strict=True)]  # (t, N) each
-    scaled = scale[:, None, None] * w  # (t, N, j)
-    mean = np.einsum("tnj,tn->j", scaled, prod(means))
-    first, without = np.empty((2, w.shape[1], len(rules)))
-    others = _products_of_others(means)
-    for d, rule in enumerate(rules):
-        main = np.einsum("tgn,tn,tnj->gj", factors[d], others[d], scaled)
-        first[:, d] = rule.weights @ np.square(main) - np.square(mean)
-    variance = -np.square(mean)
-    without[:] = -np.square(mean)[:, None]
-    for t in range(len(scale)):
-        for s in range(len(scale)):
-            squares = [k[t].T @ (rule.weights[:, None] * k[s]) for rule, k in zip(rules, factors, strict=True)]
-            variance += _forms(scaled[t], prod(squares), scaled[s])
+class _Integrals(NamedTuple):
+    """Integrals of the j functions of one draw by quadrature.
+
+    Attributes
+    ----------
+    rules : sequence of D Rule
+    factors : sequence of D (t, g, N) float64
+        Factors of the kernel's summands at the nodes and the centres.
+    means : sequence of D (t, N) float64
+        Their means over the nodes.
+    scaled : (t, N, j) float64
+        Weights of the expansion times the scales of the summands.
+    mean : (j,) float64
+        Means of the functions.
+    """
+
+    rules: Sequence[Rule]
+    factors: Sequence[FloatArray]
+    means: Sequence[FloatArray]
+    scaled: FloatArray
+    mean: FloatArray
+
+    @classmethod
+    def of(cls, expansion: Expansion, i: int, rules: Sequence[Rule]) -> _Integrals:
+        """Integrate the functions of draw i."""
+        encoder = expansion.centres.encoder
+        assert isinstance(encoder, Encoder)
+        draw = {name: values[i : i + 1] for name, values in expansion.draws.items()}
+        centres = expansion.centres.unit_values
+        pairs = ((rule.nodes, column) for rule, column in zip(rules, centres.T, strict=True))
+        scale, factors = _factors(expansion.kernel, encoder, draw, pairs)
+        means = [np.tensordot(rule.weights, k, axes=(0, 1)) for rule, k in zip(rules, factors, strict=True)]
+        scaled = scale[:, None, None] * expansion.weights[i]
+        mean = np.einsum("tnj,tn->j", scaled, prod(means))
+        return cls(rules, factors, means, scaled, mean)
+
+    def variance(self) -> FloatArray:
+        """Return the variances of the functions (j,), NaN where they are constant."""
+        variance = -np.square(self.mean)
+        for t, s, squares in self._squares():
+            variance += _forms(self.scaled[t], np.asarray(prod(squares)), self.scaled[s])
+        return self._varying(variance)
+
+    def indices(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return first-order and total indices (j, D) and the variances (j,)."""
+        first, without = np.empty((2, len(self.mean), len(self.rules)))
+        others = _products_of_others(self.means)
+        for d, rule in enumerate(self.rules):
+            main = np.einsum("tgn,tn,tnj->gj", self.factors[d], others[d], self.scaled)
+            first[:, d] = rule.weights @ np.square(main) - np.square(self.mean)
+        variance = -np.square(self.mean)
+        without[:] = variance[:, None]
+        for t, s, squares in self._squares():
+            left, right = self.scaled[t], self.scaled[s]
+            variance += _forms(left, np.asarray(prod(squares)), right)
             for d, rest in enumerate(_products_of_others(squares)):
-                without[:, d] += _forms(scaled[t] * means[d][t][:, None], rest, scaled[s] * means[d][s][:, None])
-    varies = np.where(variance > 0, variance, np.nan)[:, None]
-    return first / varies, 1 - without / varies
+                without[:, d] += _forms(left * self.means[d][t][:, None], rest, right * self.means[d][s][:, None])
+        variance = self._varying(variance)
+        return first / variance[:, None], 1 - without / variance[:, None], variance
+
+    def _squares(self) -> Iterator[tuple[int, int, list[FloatArray]]]:
+        """Yield t, s and the D matrices W_tsd (N, N) of every pair of summands."""
+        for t in range(len(self.scaled)):
+            for s in range(len(self.scaled)):
+                factors = zip(self.rules, self.factors, strict=True)
+                yield t, s, [k[t].T @ (rule.weights[:, None] * k[s]) for rule, k in factors]
+
+    def _varying(self, variance: FloatArray) -> FloatArray:
+        terms = np.einsum("tnj,tn->j", np.abs(self.scaled), np.abs(prod(self.means)))
+        return np.where(variance > _ROUNDING * np.square(terms), variance, np.nan)
 
 
 def _factors(

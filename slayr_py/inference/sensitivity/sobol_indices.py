@@ -37,7 +37,8 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
         Number of functions, each with a posterior draw of the hyperparameters.
     points : int
         Size of the Monte Carlo designs, a power of 2. It is not used if the kernel is a sum of products over the
-        parameters and the model has no warp: the integrals are then computed by quadrature.
+        parameters and the model has no warp: the integrals are then computed by quadrature, unless the functions vary
+        too fast for it, with more than about 120 cycles over a range.
     seed : int
         Fixes the result.
 
@@ -77,6 +78,7 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
     if indices is None:
         indices = pick_freeze(functions, encoder, 2 ** int(np.ceil(np.log2(points))), _REPEATS, rng)
     varies = np.isfinite(indices.total).all(axis=1)
+    lost = functions.lost if varies.any() else 0.0
     columns: dict[str, FloatArray] = {}
     for name, values in (("first", indices.first[varies]), ("total", indices.total[varies])):
         if len(values):
@@ -88,7 +90,7 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
     table.attrs = {
         "method": method,
         "error": indices.error,
-        "notes": _notes(posterior, len(functions), int((~varies).sum()), functions.lost, indices.error),
+        "notes": _notes(posterior, len(functions), int((~varies).sum()), lost, indices.error),
     }
     return table.sort_values("total", ascending=False, kind="stable")
 

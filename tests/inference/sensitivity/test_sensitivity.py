@@ -119,6 +119,25 @@ def test_quadrature_agrees_with_monte_carlo(expression):
     assert np.all(exact.first <= exact.total + 1e-9) and np.all(exact.first.sum(axis=1) <= 1 + 1e-9)
 
 
+@pytest.mark.parametrize(("cycles", "method"), [(25, "quadrature"), (300, "monte carlo")])
+def test_many_cycles_are_resolved(cycles, method):
+    square = ConfigurationSpace({"t": (0.0, 1.0), "u": (0.0, 1.0)})
+    priors = {"period": sl.LogNormal(-np.log(cycles), 1e-6), "lengthscale": sl.LogNormal(0.5, 0.01)}
+    gp = sl.GaussianProcess(square, "PER[t] + SE[u]", priors=priors, inducing=60)
+    train = uniform(gp.encoder, 60, np.random.default_rng(1))
+    t, u = train.unit_values.T
+    table = importance(gp.fit(train, np.sin(2 * np.pi * cycles * t) + np.sqrt(6) * u, method="map"), draws=20)
+    assert table.attrs["method"] == method
+    np.testing.assert_allclose(table["first"], 0.5, atol=0.01 + 3 * table.attrs["error"])
+
+
+def test_a_constant_function_has_no_indices():
+    table = importance(sparse_fit(CUBE, lambda t: np.sin(t.unit_values[:, 0]), 20, "C", "map"), draws=4)
+    assert table.isna().all(axis=None) and table.attrs["method"] == "quadrature"
+    assert any("1 of 1 functions are constant" in note for note in table.attrs["notes"])
+    assert not any("missing from the indices" in note for note in table.attrs["notes"])
+
+
 def test_a_kernel_that_is_no_product_needs_monte_carlo():
     post = sparse_fit(CUBE, lambda t: t.unit_values @ [1, 2, 0], 20, "MAT52", "map")
     table = importance(post, draws=4, points=64)
