@@ -140,6 +140,6 @@ def test_cross_validation_gives_each_fold_its_known_errors():
         seed=int(scores.seed[0]),
     )
     prediction = posterior.predict([configs[1]])
-    variance = prediction.sd[0] ** 2 + (1e-3 * abs(posterior.y_sd)) ** 2 + 0.5**2
+    variance = prediction.sd[0] ** 2 + (1e-3**2 + gp.model.noise_floor**2) * posterior.y_sd**2 + 0.5**2
     expected = -0.5 * (y[1] - prediction.mean[0]) ** 2 / variance - 0.5 * np.log(2 * np.pi * variance)
     assert scores.log_predictive_density[0] == pytest.approx(expected, rel=1e-9)
