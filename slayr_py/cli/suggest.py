@@ -19,13 +19,14 @@ from slayr_py.cli.keys import STUDY
 from slayr_py.cli.options import Epsilon, announce
 from slayr_py.display import printable, table_text
 from slayr_py.study import (
-    STATUS,
     FileForm,
     ask_batch,
     config_of,
     create_study,
     goals_of,
     has_only_proposals,
+    new_status,
+    parameter_column,
     quiet_optuna,
     result_columns,
     suggestion_record,
@@ -72,9 +73,9 @@ def suggest(
     first below the header.
 
     The proposals are printed, and written with --output in the form of the table, with the status "planned" and an
-    empty result: append them to the table, and fill in the results. An existing file is replaced only if it has
-    proposals without results. The page of --report shows the model: where the optimum is, which parameters matter, and
-    what it predicts.
+    empty result: append them to the table, and fill in the results. An existing file is replaced only if all its rows
+    are planned and have no result. The page of --report shows the model: where the optimum is, which parameters matter,
+    and what it predicts.
 
     Of the configuration file (see slayr optimize --help), [space], [graphs], [gp], [acquisition] and the keys of the
     model in [study] are used; an objective, the storage and the keys of the loop have no effect.
@@ -89,11 +90,18 @@ def suggest(
     settings = load_config(config, has_objective=False)
     options = _options(settings, maximize, seed)
     targets = target_columns(settings, target)
-    form = FileForm((*settings.space.space, *targets, STATUS), separator or ",")
     if output is not None:
-        _check_output(output, targets, separator)
-    if (path := history or settings.history) is not None:
+        _check_output(output, settings, targets, separator)
+    if (path := history or settings.history) is None:
+        if both := [name for name in targets if name in settings.space.space]:
+            raise ConfigError(f"the column {both[0]!r} of results is a parameter; name the results in another way")
+        columns = (*settings.space.space, *targets)
+        form = FileForm(columns, separator or ",", status=new_status(columns))
+    else:
         options["history"], form = read_history(path, settings, target, separator)
+        has_results = bool((options["history"]["state"] != "PENDING").any())
+        if output is not None and output.exists() and output.samefile(path) and has_results:
+            raise ConfigError(f"{output} is the table of past experiments; name another file for the proposals")
         if _has_different_replicates(options["history"], result_columns(targets), settings) and "noisy" not in options:
             typer.echo("note: repeated experiments have different results, so the objective counts as noisy", err=True)
             options["noisy"] = True
@@ -126,13 +134,13 @@ def _options(settings: Config, maximize: bool | None, seed: int | None) -> dict[
     return options
 
 
-def _check_output(path: Path, targets: Sequence[str], separator: str | None) -> None:
+def _check_output(path: Path, settings: Config, targets: Sequence[str], separator: str | None) -> None:
     """Raise `ConfigError` if the proposals cannot be written, or would replace results or another file."""
     if path.is_dir():
         raise ConfigError(f"{path} cannot be written: it is a folder")
     if not path.absolute().parent.is_dir():
         raise ConfigError(f"{path} cannot be written: there is no folder {path.parent}")
-    if path.exists() and not has_only_proposals(path, targets, separator):
+    if path.exists() and not has_only_proposals(path, settings.space, targets, separator):
         raise ConfigError(
             f"{path} exists and has more than proposals without results; append its rows to the table of past "
             "experiments, or name another file"
@@ -181,7 +189,7 @@ def _write(path: Path, configs: Sequence[dict[str, Any]], form: FileForm) -> Non
     writer = csv.writer(text, delimiter=form.separator, lineterminator="\n")
     writer.writerow(columns)
     for config in configs:
-        cells = {**config, **{f"params_{name}": value for name, value in config.items()}, form.status: "planned"}
+        cells = {parameter_column(name, columns): value for name, value in config.items()} | {form.status: "planned"}
         writer.writerow([_cell(cells.get(column, ""), form.decimal) for column in columns])
     write_text(path, text.getvalue())
 

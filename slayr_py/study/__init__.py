@@ -38,9 +38,10 @@ from slayr_py.study.results.tables import (
 )
 from slayr_py.study.run.asktell import ask, ask_batch, config_of, create_study, tell
 from slayr_py.study.run.experiment_files import (
-    STATUS as STATUS,
     FileForm,
     has_only_proposals as has_only_proposals,
+    new_status as new_status,
+    parameter_column as parameter_column,
     read_cells as read_cells,
     read_experiments,
     result_columns as result_columns,

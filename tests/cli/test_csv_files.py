@@ -168,7 +168,18 @@ def test_an_illegal_table_is_an_error_that_names_the_cell(tmp_path, text, messag
         read_experiments(path, lab())
 
 
-PROPOSALS = {"": True, "x;value\n": True, "x;value\n1;\n": True, "x;value\n1;2\n": False, "x;loss\n1;\n": False}
+PROPOSALS = {
+    "": True,
+    "x;value\n": True,
+    "x;value\n1;\n": True,
+    "x;value\n1;2\n": False,
+    "x;loss\n1;\n": False,
+    "x;value;status\n1;;Planned\n2;;\n": True,
+    "x;value;status\n1;;planned\n2;;failed\n": False,
+    "x;value;status\n1;;running\n": False,
+    "params_x;value;state\n1;;\n": True,
+    "params_x;value;state\n1;;FAIL\n": False,
+}
 
 
 @pytest.mark.parametrize("separator", [None, "|"])
@@ -176,7 +187,15 @@ PROPOSALS = {"": True, "x;value\n": True, "x;value\n1;\n": True, "x;value\n1;2\n
 def test_only_proposals_without_results_may_be_replaced(tmp_path, text, expected, separator):
     path = tmp_path / "next.csv"
     path.write_text(text if separator is None else text.replace(";", separator))
-    assert has_only_proposals(path, ["value"], separator) == expected
+    encoder = Encoder(ConfigurationSpace({"x": (0.0, 9.0)}))
+    assert has_only_proposals(path, encoder, ["value"], separator) == expected
+
+
+def test_proposals_for_several_objectives_in_the_form_of_trials_may_be_replaced(tmp_path):
+    encoder = Encoder(ConfigurationSpace({"x": (0.0, 9.0)}))
+    for result, expected in (("", True), ("3", False)):
+        (tmp_path / "next.csv").write_text(f"number,values_yield,values_cost,params_x\n,,{result},1\n")
+        assert has_only_proposals(tmp_path / "next.csv", encoder, ["yield", "cost"]) == expected
 
 
 def test_a_result_completes_the_experiment_that_was_planned(tmp_path):

@@ -72,6 +72,9 @@ SPACE = '[space]\nx = { type = "float", lower = 0, upper = 1 }\n'
         ("", ["--history", "runs.csv", "--target", "x"], "the column 'x' of runs.csv is a parameter; name"),
         ("", ["--epsilon", "2"], "--epsilon is for the page of --report; give both"),
         ("", ["-o", "runs.csv"], "runs.csv exists and has more than proposals without results; append its rows"),
+        ("", ["-o", "failed.csv"], "failed.csv exists and has more than proposals"),
+        ("", ["--history", "open.csv", "-o", "open.csv"], "open.csv is the table of past experiments; name another"),
+        ("", ["--target", "x"], "the column 'x' of results is a parameter; name the results in another way"),
         ("", ["-o", "lab.toml"], "lab.toml exists and has more than proposals"),
         ("", ["-o", "none/next.csv"], "next.csv cannot be written: there is no folder none"),
         ("", ["-o", "."], ". cannot be written: it is a folder"),
@@ -82,6 +85,8 @@ def test_what_it_cannot_use_is_refused_with_a_remedy(tmp_path, monkeypatch, stud
     monkeypatch.chdir(tmp_path)
     Path("lab.toml").write_text(f"{SPACE}{study}" if study.startswith("z") else f"[study]\n{study}\n{SPACE}")
     Path("runs.csv").write_text("x,value\n0.5,1\n")
+    Path("failed.csv").write_text("x,value,status\n0.5,,failed\n0.6,,planned\n")
+    Path("open.csv").write_text("x,value\n0.5,\n")
     outcome = CliRunner().invoke(app, ["suggest", "lab.toml", *words])
     assert outcome.exit_code == 2 and message in outcome.output
 
@@ -106,3 +111,25 @@ def test_replicates_of_a_parameter_called_value_are_found(tmp_path, monkeypatch)
     Path("lab.toml").write_text(SPACE.replace("x =", "value ="))
     Path("runs.csv").write_text("params_value,value\n0.5,1\n0.5,2\n")
     assert "the objective counts as noisy" in run("lab.toml", "--history", "runs.csv")
+
+
+@pytest.mark.parametrize("header", [None, "status,value", "params_status,value", "params_status,status,value"])
+def test_a_parameter_called_status_is_proposed_beside_the_status(tmp_path, monkeypatch, header):
+    monkeypatch.chdir(tmp_path)
+    Path("lab.toml").write_text(SPACE.replace("x =", "status ="))
+    words = [] if header is None else ["--history", "runs.csv"]
+    Path("runs.csv").write_text(f"{header}\n{'0.5,,7' if header and header.count(',') == 2 else '0.5,7'}\n")
+    run("lab.toml", "-o", "next.csv", *words)
+    with open("next.csv", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert 0 <= float(row.pop("params_status", None) or row.pop("status")) <= 1
+    assert sorted(row.values()) == ["", "planned"]
+    assert "counted as running" in run("lab.toml", "--history", "next.csv")
+
+
+def test_a_result_in_a_column_with_the_name_of_a_parameter_stays_empty(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("lab.toml").write_text(SPACE.replace("x =", "value ="))
+    Path("runs.csv").write_text("params_value,value\n0.5,7\n")
+    run("lab.toml", "--history", "runs.csv", "-o", "next.csv")
+    assert re.fullmatch(r"params_value,value,status\n[01]\.\d+,,planned\n", Path("next.csv").read_text())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -54,16 +54,14 @@ class FileForm:
     separator : str
     decimal : str
         "." or ",".
+    status : str
+        Column of the status, which may be missing in ``columns``.
     """
 
     columns: tuple[str, ...]
     separator: str = ","
     decimal: str = "."
-
-    @property
-    def status(self) -> str:
-        """Return the column of the status; `STATUS` if the file has none."""
-        return _status_column(self.columns) or STATUS
+    status: str = STATUS
 
 
 def read_experiments(
@@ -120,8 +118,8 @@ def read_experiments(
     costs = [] if cost is None else [name for name in header if name in (cost, f"user_attrs_{cost}")]
     numeric = {*results, *costs, ERROR_KEY, *encoder.real_names, *(_PREFIX + name for name in encoder.real_names)}
     decimal = decimal_mark(used, (row[i] for i, name in enumerate(header) if name in numeric for row in rows[1:]))
-    if form := table_note(path, used, decimal):
-        note(form)
+    if written := table_note(path, used, decimal):
+        note(written)
     table = pd.DataFrame(rows[1:], columns=header, index=pd.RangeIndex(1, len(rows)), dtype=object)
     if (empty := table.index[(table == "").all(axis=1)]).size:
         note(f"left out: row{'s' if len(empty) > 1 else ''} {', '.join(map(str, empty))} of {path.name}, empty")
@@ -130,7 +128,9 @@ def read_experiments(
         if (left := table.index[_trial_states(table, encoder).isin(states)]).size:
             note(f"left out: row{'s' * (len(left) > 1)} {', '.join(map(str, left))} of {path.name}, {why}")
             table = table.drop(index=left)
-    return _read(table, path, encoder, targets, costs, decimal, note), FileForm(tuple(header), used, decimal)
+    status = _status_column(header, _held(header, encoder, (*results, *costs)))
+    form = FileForm(tuple(header), used, decimal, status or new_status(header))
+    return _read(table, path, encoder, targets, costs, status, decimal, note), form
 
 
 def result_columns(targets: Sequence[str]) -> list[str]:
@@ -152,16 +152,23 @@ def _trial_states(table: pd.DataFrame, encoder: Encoder) -> pd.Series[Any]:
     return pd.Series("", index=table.index)
 
 
-def has_only_proposals(path: Path, targets: Sequence[str], separator: str | None = None) -> bool:
-    """Return whether a file is empty, or a table of experiments without a result."""
+def has_only_proposals(path: Path, encoder: Encoder, targets: Sequence[str], separator: str | None = None) -> bool:
+    """Return whether a file is empty, or a table of experiments that are all planned and have no result."""
     if not path.stat().st_size:
         return True
     try:
         rows, _ = read_cells(path, separator)
     except DataError:
         return False
-    columns = [i for i, name in enumerate(rows[0]) if name in targets]
-    return bool(columns) and not any(row[i] for row in rows[1:] for i in columns)
+    header = rows[0]
+    results = [_result_column(target, header, len(targets)) for target in targets]
+    held = _held(header, encoder, results)
+    legal = dict.fromkeys(results, ("",)) | {_status_column(header, held): ("", "planned")}
+    if _STATE not in held:
+        legal[_STATE] = ("",)
+    return any(name in header for name in results) and all(
+        cell.lower() in legal[name] for row in rows[1:] for name, cell in zip(header, row, strict=True) if name in legal
+    )
 
 
 def read_cells(path: Path, separator: str | None = None) -> tuple[list[list[str]], str]:
@@ -200,10 +207,25 @@ def read_cells(path: Path, separator: str | None = None) -> tuple[list[list[str]
     return rows, used
 
 
-def _status_column(columns: Sequence[str]) -> str | None:
-    if STATUS in columns:
-        return STATUS
-    return next((name for name in columns if name.lower() == STATUS), None)
+def parameter_column(name: str, columns: Sequence[str]) -> str | None:
+    """Return the column of a parameter, also in a table of trials."""
+    return next((each for each in (_PREFIX + name, name) if each in columns), None)
+
+
+def _held(columns: Sequence[str], encoder: Encoder, results: Sequence[str]) -> set[str | None]:
+    """Return the columns of parameters and results."""
+    return {*results, *(parameter_column(name, columns) for name in encoder.space)}
+
+
+def _status_column(columns: Sequence[str], held: Container[str | None]) -> str | None:
+    """Return the column of the status, which holds no parameter or result."""
+    named = [name for name in columns if name.lower() == STATUS and name not in held]
+    return STATUS if STATUS in named else next(iter(named), None)
+
+
+def new_status(columns: Sequence[str]) -> str:
+    """Return the name of a column for the status beside columns without one."""
+    return next(name for name in (STATUS, STATUS.capitalize(), STATUS.upper()) if name not in columns)
 
 
 def _read(
@@ -212,6 +234,7 @@ def _read(
     encoder: Encoder,
     targets: Sequence[str],
     costs: Sequence[str],
+    status: str | None,
     decimal: str,
     note: Callable[[str], None],
 ) -> pd.DataFrame:
@@ -226,7 +249,7 @@ def _read(
     known = {*results.values(), ERROR_KEY, *TRIAL_COLUMNS}
     dimensions = {d.name: d for d in encoder.dimensions}
     for name in encoder.space:
-        column = next((each for each in (_PREFIX + name, name) if each in table.columns), None)
+        column = parameter_column(name, list(table.columns))
         if column is None:
             if name in dimensions and name not in encoder.conditional:
                 raise DataError(f"{path} has no column for the parameter {name!r}{did_you_mean(name, table.columns)}")
@@ -250,7 +273,6 @@ def _read(
     for cost in costs:
         known.add(cost)
         read[cost] = _column(table[cost], partial(_number, decimal=decimal), f"{path}, row {{}}, column {cost!r}")
-    status = _status_column([name for name in table.columns if name not in known])
     missing = read[values].isna().any(axis=1)
     told = _trial_states(table, encoder)
     read["state"] = _states(None if status is None else table[status], told, missing, failed, path, note)
