@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import typer
@@ -17,10 +17,11 @@ from slayr_py.study import read_cells
 from slayr_py.text_files import decimal_mark, table_note
 
 
-def read_table(path: Path, **options: Any) -> pd.DataFrame:
-    """Read a CSV file with a header and at least one row; ``options`` as in `pandas.read_csv`.
+def read_table(path: Path, types: Mapping[str, type] | None = None) -> pd.DataFrame:
+    """Read a CSV file with a header and at least one row; ``types`` of columns as in `pandas.read_csv`.
 
-    Semicolons or tabs between cells and decimal commas are recognised, with a note on standard error.
+    Semicolons or tabs between cells and decimal commas are recognised, with a note on standard error. Only cells that
+    are empty or NaN are missing values: "None" and "NA" may be levels.
 
     Raises
     ------
@@ -32,7 +33,9 @@ def read_table(path: Path, **options: Any) -> pd.DataFrame:
     text = io.StringIO()
     csv.writer(text, delimiter=separator).writerows(rows)
     text.seek(0)
-    table: pd.DataFrame = pd.read_csv(text, sep=separator, decimal=decimal, **options)
+    table: pd.DataFrame = pd.read_csv(
+        text, sep=separator, decimal=decimal, dtype=types, keep_default_na=False, na_values=["", "nan", "NaN"]
+    )
     if form := table_note(path, separator, decimal):
         typer.echo(printable(f"note: {form}"), err=True)
     if table.empty:
@@ -43,8 +46,7 @@ def read_table(path: Path, **options: Any) -> pd.DataFrame:
 def read_related_data(path: Path, encoder: Encoder) -> pd.DataFrame:
     """Read related data: a column per parameter and one of values; rows count from 1.
 
-    Only cells that are empty or NaN are missing values: "None" and "NA" may be levels. Levels that are texts are read
-    as texts, also if they look like numbers.
+    Levels that are texts are read as texts, also if they look like numbers.
 
     Raises
     ------
@@ -52,7 +54,6 @@ def read_related_data(path: Path, encoder: Encoder) -> pd.DataFrame:
         As in `read_table`.
     """
     texts = [d.name for d in encoder.dimensions if d.levels and all(isinstance(level, str) for level in d.levels)]
-    types = {column: str for name in texts for column in (name, f"params_{name}")}
-    table = read_table(path, dtype=types, keep_default_na=False, na_values=["", "nan", "NaN"])
+    table = read_table(path, {column: str for name in texts for column in (name, f"params_{name}")})
     table.index = pd.RangeIndex(1, len(table) + 1)
     return table

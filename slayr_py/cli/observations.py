@@ -18,7 +18,7 @@ from ConfigSpace import (
     UniformFloatHyperparameter,
     UniformIntegerHyperparameter,
 )
-from ConfigSpace.hyperparameters import Hyperparameter
+from ConfigSpace.hyperparameters import Hyperparameter, NumericalHyperparameter
 
 from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.columns import parameter_columns, with_times
@@ -127,9 +127,37 @@ def _targets(column: pd.Series[Any], data: Path, drop_empty: bool) -> pd.Series[
         column = column.dropna()
     y = pd.to_numeric(column, errors="coerce")
     if y.isna().any():
-        row = y.index[int(y.isna().to_numpy().argmax())]
-        raise DataError(f"row {row + 1} of {data} has the {column.name} {column[row]!r}, which is not a number")
+        odd = _odd_cell(column)
+        row = y.index[int(y.isna().to_numpy().argmax())] if odd is None else odd
+        raise DataError(
+            f"row {row + 1} of {data} has the {column.name} {column[row]!r}, which is not a number; leave it empty "
+            "if it is missing"
+        )
     return y
+
+
+def _check_numbers(columns: pd.DataFrame, data: Path, remedy: str = "") -> None:
+    """Raise `DataError` if a single cell makes a column of numbers one of texts."""
+    for name in columns.columns:
+        if (row := _odd_cell(columns[name])) is not None:
+            way_out = remedy.format(shlex.quote(str(name)))
+            raise DataError(
+                f"row {row + 1} of {data} has {columns[name][row]!r} in column {str(name)!r} of numbers: correct the "
+                f"cell, which is empty if it has no value{way_out}"
+            )
+
+
+def _odd_cell(column: pd.Series[Any]) -> int | None:
+    """Return the row of the first cell that is no number, or has another decimal mark, if most cells are numbers."""
+    if pd.api.types.is_numeric_dtype(column) or column.dropna().empty:
+        return None
+    texts = column.dropna().astype(str)
+    numbers = pd.to_numeric(texts.str.replace(",", "."), errors="coerce").notna()
+    if numbers.mean() <= 0.5:
+        return None
+    points, commas = (numbers & texts.str.contains(mark, regex=False) for mark in ".,")
+    odd = ~numbers | (points if commas.sum() > points.sum() else commas)
+    return int(odd.index[int(odd.to_numpy().argmax())])  # the first row if all cells have decimal commas
 
 
 def _list(rows: Sequence[int]) -> str:
@@ -147,6 +175,8 @@ def _columns_and_space(
         columns, dates = with_times(columns.loc[rows, names])
         for note in dates:
             typer.echo(note)
+        remedy = ", leave the column out with --ignore {}, or declare its categories in a space with --space"
+        _check_numbers(columns, source.data, remedy)
         return columns, infer_space(columns)
     if source.parameter or source.ignore:
         raise ConfigError("--space names the parameters; leave out --parameter and --ignore")
@@ -155,7 +185,10 @@ def _columns_and_space(
         raise ConfigError(
             f"{source.data} has no column for the parameter {missing[0]!r}{did_you_mean(missing[0], columns.columns)}"
         )
-    return columns.loc[rows, list(space)], space
+    columns = columns.loc[rows, list(space)]
+    numbers = [name for name, parameter in space.items() if isinstance(parameter, NumericalHyperparameter)]
+    _check_numbers(columns[numbers], source.data)
+    return columns, space
 
 
 def infer_space(columns: pd.DataFrame) -> ConfigurationSpace:

@@ -9,7 +9,7 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 import slayr_py
-from slayr_py.cli.observations import infer_space
+from slayr_py.cli.observations import Source, infer_space, read_observations
 from slayr_py.errors import InferenceError
 from slayr_py.inference import FitOptions
 
@@ -69,6 +69,15 @@ def test_inferred_ranges_contain_all_values(seed, scale):
     assert parameter.lower <= columns["a"].min() and columns["a"].max() <= parameter.upper
     spread = float(np.ptp(columns["a"]))
     assert parameter.upper - parameter.lower <= spread * (1 + 1e-4)
+
+
+def test_levels_of_a_table_are_categories_also_none_and_na_and_declared_numbers(folder):
+    (folder / "t.csv").write_text("k,n,x,y\nNone,3,.1,1\nNA,5,.2,2\na,full,.3,3\n")
+    space = read_observations(Source(folder / "t.csv", "y", ignore=["n"])).space
+    assert set(space["k"].choices) == {"None", "NA", "a"}
+    ConfigurationSpace({"n": ["3", "5", "full"], "x": (0.0, 1.0)}).to_json(folder / "s.json")
+    configs = read_observations(Source(folder / "t.csv", "y", folder / "s.json")).configs
+    assert [config["n"] for config in configs] == ["3", "5", "full"]
 
 
 @pytest.mark.stan
@@ -164,6 +173,19 @@ def test_fit_drops_rows_with_an_empty_target_on_demand(slayr, folder):
             ("--target", "y", "--drop-empty"),
             "row 3 of t.csv: parameter 'z' has no value: fill in empty cells",
         ),
+        (
+            "x,y\n.1,1\n.2 mm,2\n.4,3\n",
+            ("--target", "y"),
+            "row 2 of t.csv has '.2 mm' in column 'x' of numbers: correct",
+        ),
+        ("x;y\n0,1;1\n0.2;2\n0,4;3\n", ("--target", "y"), "row 2 of t.csv has '0.2' in column 'x' .* with --ignore x"),
+        ("x;y\n1;0,1\n2;0.2\n4;0,4\n", ("--target", "y"), "row 2 of t.csv has the y '0.2', which is not a number"),
+        ('x,y\n"0,1",1\n"0,2",2\n', ("--target", "y"), "row 1 of t.csv has '0,1' in column 'x' of numbers"),
+        (
+            "k,x,y\na,.1,1\nb,.2 mm,2\na,.4,3\n",
+            ("--target", "y", "--space", "s.json"),
+            "row 2 of t.csv has '.2 mm' in column 'x' of numbers",
+        ),
         ("x,y\n1,2\n1,3\n", ("--target", "y"), "'x' does not vary.*--ignore x"),
         ("x,y\n1,2\n2,3\n", ("--target", "y"), "no parameter: left out: column 'x' .* include it with --parameter x"),
         ("x,y\n2,2\n1,3\n", ("--target", "y", "--space", "s.json", "--ignore", "x"), "--space names the parameters"),
@@ -179,6 +201,7 @@ def test_tables_that_cannot_be_fitted_are_reported(slayr, folder, text, argument
     import re
 
     (folder / "t.csv").write_text(text)
+    ConfigurationSpace({"k": ["a", "b"], "x": (0.0, 1.0)}).to_json(folder / "s.json")
     code, _, err = slayr("fit", "t.csv", *arguments)
     assert code == 2 and re.search(words, err), err
 
