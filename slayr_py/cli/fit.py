@@ -34,7 +34,7 @@ def fit(
     """Fit a Gaussian process to a table and summarise its posterior.
 
     Every column but the target is a parameter: floats, integers, or categories. A text in a column whose cells are
-    mostly numbers is an error, unless --space declares categories; "NA" and "None" are texts, not empty cells. Row
+    mostly numbers is an error, unless --space declares categories; "NA" and "None" are levels, not empty cells. Row
     numbers and dates are left out with a note: columns with 0 to n - 1 or 1 to n in order, columns called run, trial,
     index, number or id, and columns of dates or times. --parameter includes such a column, dates such as 2024-03-01 as
     the time since the first, with a note; --ignore leaves out any other. With --space, the space defines the

@@ -113,6 +113,7 @@ def _check_rows(configs: Sequence[dict[str, Any]], rows: Sequence[int], space: C
 
 def _targets(column: pd.Series[Any], data: Path, drop_empty: bool) -> pd.Series[Any]:
     """Return the target of each row as a number, without the empty ones if they may be dropped."""
+    column = column.mask(column.isin(["NA"]))  # a missing value in R
     empty = [int(row) + 1 for row in np.flatnonzero(column.isna())]
     if empty:
         which = f"row {empty[0]}" if len(empty) == 1 else f"{len(empty)} rows ({_list(empty)})"

@@ -164,6 +164,7 @@ def test_fit_drops_rows_with_an_empty_target_on_demand(slayr, folder):
     [
         ("x,y\n1,2\n3,4\n", ("--target", "z"), "no column 'z'"),
         ("x,y\n1,2\n3,four\n", ("--target", "y"), "row 2 .* 'four'"),
+        ("x,y\n1,2\n3,NA\n", ("--target", "y"), "the y of row 2 of t.csv is empty or NaN"),
         ("x,y\n1,2\n3,\n", ("--target", "y"), "the y of row 2 of t.csv is empty or NaN: fill it in, or .*--drop-empty"),
         ("x,y\n0,2\n1,\n5,\n7,nan\n", ("--target", "y"), r"the y of 3 rows \(2, 3, 4\) of t.csv is empty or NaN"),
         ("x,y\n1,\n3,\n", ("--target", "y", "--drop-empty"), "t.csv has no value of y: all its cells are empty"),
