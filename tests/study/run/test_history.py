@@ -101,7 +101,7 @@ def test_known_errors_and_costs_added_later_are_not_ignored_silently(plane):
 def test_an_infinite_trial_is_not_added_again_to_its_own_study(plane):
     storage = optuna.storages.InMemoryStorage()
     study = create_study(plane, storage=storage, study_name="s")
-    tell(study, ask(study), math.inf)
+    study.tell(ask(study), math.inf)  # Optuna completes it
     table = study.trials_dataframe()
     with pytest.warns(UserWarning, match="history row 0: the value inf is not finite"):
         assert len(create_study(plane, storage=storage, study_name="s", history=table).trials) == 1
