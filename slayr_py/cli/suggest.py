@@ -28,8 +28,8 @@ from slayr_py.study import (
     new_status,
     parameter_column,
     quiet_optuna,
-    result_columns,
     suggestion_record,
+    value_columns,
     write_report,
 )
 from slayr_py.text_files import write_text
@@ -102,7 +102,7 @@ def suggest(
         has_results = bool((options["history"]["state"] != "PENDING").any())
         if output is not None and output.exists() and output.samefile(path) and has_results:
             raise ConfigError(f"{output} is the table of past experiments; name another file for the proposals")
-        if _has_different_replicates(options["history"], result_columns(targets), settings) and "noisy" not in options:
+        if _has_different_replicates(options["history"], value_columns(targets), settings) and "noisy" not in options:
             typer.echo("note: repeated experiments have different results, so the objective counts as noisy", err=True)
             options["noisy"] = True
     with quiet_optuna():

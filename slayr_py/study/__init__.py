@@ -44,7 +44,6 @@ from slayr_py.study.run.experiment_files import (
     parameter_column as parameter_column,
     read_cells as read_cells,
     read_experiments,
-    result_columns as result_columns,
 )
 from slayr_py.study.run.minimize import maximize, minimize
 from slayr_py.study.run.objective import Objective, Values, as_value
@@ -59,6 +58,7 @@ from slayr_py.study.storage.attributes import (
     study_record,
     suggestion_record,
 )
+from slayr_py.study.storage.columns import value_columns as value_columns
 from slayr_py.study.storage.costs import cost_name, spent
 from slayr_py.study.storage.distributions import space_to_distributions
 from slayr_py.study.storage.integrity import check_integrity

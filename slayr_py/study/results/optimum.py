@@ -17,8 +17,8 @@ from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, jsonable
 from slayr_py.study.results.figures import optimum_figure
 from slayr_py.study.results.refits import feasibility_of, fitted_numbers
-from slayr_py.study.results.tables import PARAMETER
 from slayr_py.study.sampler import declared_space_of, space_of
+from slayr_py.study.storage.columns import PARAMETER
 from slayr_py.study.storage.objectives import check_one_objective
 from slayr_py.study.storage.trials import observations
 from slayr_py.threads import one_thread

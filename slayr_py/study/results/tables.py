@@ -16,14 +16,12 @@ from slayr_py.acquisition import non_dominated
 from slayr_py.errors import DataError
 from slayr_py.inference import CHECKS
 from slayr_py.study.sampler import declared_space_of
-from slayr_py.study.storage.attributes import ERROR_KEY, REGRET_KEY, suggestion_record
+from slayr_py.study.storage.attributes import REGRET_KEY, suggestion_record
+from slayr_py.study.storage.columns import PARAMETER, error_columns, value_columns
 from slayr_py.study.storage.costs import cost_name, cost_of
 from slayr_py.study.storage.objectives import finite_values, goals_of, has_several
 from slayr_py.study.storage.search_records import stored_searches
 from slayr_py.study.storage.trials import is_feasible, known_error, trial_configuration
-
-PARAMETER = "params_"
-"""Start of the columns of parameters in a table of trials."""
 
 FIT_COLUMNS = {
     "number": ("trial", ""),
@@ -96,7 +94,7 @@ def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.Da
     trials = study.get_trials(deepcopy=False)
     declared = list(space) if space is not None else []
     others = sorted({name for trial in trials for name in trial.params} - set(declared))
-    values = value_columns(study)
+    values = value_columns([goal.name for goal in goals_of(study)])
     errors = _error_columns(study, trials)
     nothing = [None] * len(values)
     cost = cost_name(study)
@@ -142,15 +140,10 @@ def _error_columns(study: Study, trials: list[FrozenTrial]) -> dict[str, list[fl
             return None
 
     columns = {
-        ERROR_KEY if goal.is_only else f"{ERROR_KEY}_{goal.name}": [known(trial, goal.number) for trial in trials]
-        for goal in goals_of(study)
+        column: [known(trial, objective) for trial in trials]
+        for objective, column in enumerate(error_columns([goal.name for goal in goals_of(study)]))
     }
     return columns if any(any(errors) for errors in columns.values()) else {}
-
-
-def value_columns(study: Study) -> list[str]:
-    """Return the columns of the values in a table of trials: "value", or "values_<name>" for several objectives."""
-    return ["value"] if not has_several(study) else [f"values_{goal.name}" for goal in goals_of(study)]
 
 
 def front_trials(study: Study) -> list[FrozenTrial]:

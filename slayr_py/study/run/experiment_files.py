@@ -16,6 +16,7 @@ import pandas as pd
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.space import Dimension, Encoder, is_date
 from slayr_py.study.storage.attributes import ERROR_KEY
+from slayr_py.study.storage.columns import OBJECTIVE, PARAMETER, error_columns, value_columns
 from slayr_py.study.storage.costs import TRIAL_COLUMNS
 from slayr_py.text_files import decimal_mark, read_text, table_note, table_separator
 
@@ -41,7 +42,6 @@ _LEFT_OUT = {
     "not finished": ("RUNNING", "WAITING"),
 }
 _OF_TRIALS = ("COMPLETE", "FAIL", PRUNED, "RUNNING", "WAITING")
-_PREFIX = "params_"
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def read_experiments(
         raise DataError(f"{path} has two columns {repeated[0]!r}; rename or drop one of them")
     results = [_result_column(target, header, len(targets)) for target in targets]
     costs = [] if cost is None else [name for name in header if name in (cost, f"user_attrs_{cost}")]
-    numeric = {*results, *costs, ERROR_KEY, *encoder.real_names, *(_PREFIX + name for name in encoder.real_names)}
+    numeric = {*results, *costs, ERROR_KEY, *encoder.real_names, *(PARAMETER + name for name in encoder.real_names)}
     decimal = decimal_mark(used, (row[i] for i, name in enumerate(header) if name in numeric for row in rows[1:]))
     if written := table_note(path, used, decimal):
         note(written)
@@ -124,8 +124,9 @@ def read_experiments(
     if (empty := table.index[(table == "").all(axis=1)]).size:
         note(f"left out: row{'s' if len(empty) > 1 else ''} {', '.join(map(str, empty))} of {path.name}, empty")
         table = table.drop(index=empty)
+    told = _trial_states(table, encoder)
     for why, states in _LEFT_OUT.items():
-        if (left := table.index[_trial_states(table, encoder).isin(states)]).size:
+        if (left := told.index[told.isin(states)]).size:
             note(f"left out: row{'s' * (len(left) > 1)} {', '.join(map(str, left))} of {path.name}, {why}")
             table = table.drop(index=left)
     status = _status_column(header, _held(header, encoder, (*results, *costs)))
@@ -133,20 +134,15 @@ def read_experiments(
     return _read(table, path, encoder, targets, costs, status, decimal, note), form
 
 
-def result_columns(targets: Sequence[str]) -> list[str]:
-    """Return the columns of the values in a table that was read: ``value``, of several ``values_<name>``."""
-    return ["value"] if len(targets) == 1 else [f"values_{target}" for target in targets]
-
-
 def _result_column(target: str, columns: Sequence[str], count: int) -> str:
     """Return the column of the results of one of several objectives, also in a table of trials."""
-    of_trials = f"values_{target}"
+    of_trials = OBJECTIVE + target
     return of_trials if count > 1 and target not in columns and of_trials in columns else target
 
 
 def _trial_states(table: pd.DataFrame, encoder: Encoder) -> pd.Series[Any]:
     """Return the states that the column ``state`` of a table of trials has, else empty texts."""
-    of_parameter = _STATE in encoder.space and _PREFIX + _STATE not in table.columns
+    of_parameter = _STATE in encoder.space and PARAMETER + _STATE not in table.columns
     if _STATE in table.columns and not of_parameter and table[_STATE].isin(("", *_OF_TRIALS)).all():
         return table[_STATE]
     return pd.Series("", index=table.index)
@@ -209,7 +205,7 @@ def read_cells(path: Path, separator: str | None = None) -> tuple[list[list[str]
 
 def parameter_column(name: str, columns: Sequence[str]) -> str | None:
     """Return the column of a parameter, also in a table of trials."""
-    return next((each for each in (_PREFIX + name, name) if each in columns), None)
+    return next((each for each in (PARAMETER + name, name) if each in columns), None)
 
 
 def _held(columns: Sequence[str], encoder: Encoder, results: Sequence[str]) -> set[str | None]:
@@ -242,10 +238,10 @@ def _read(
     for target, result in results.items():
         if result not in table.columns:
             raise DataError(f"{path} has no column {target!r} of results{did_you_mean(target, table.columns)}")
-        if target in encoder.space and _PREFIX + target not in table.columns:
+        if target in encoder.space and PARAMETER + target not in table.columns:
             raise DataError(f"the column {target!r} of {path} is a parameter; name the column of the results")
     read = pd.DataFrame(index=table.index)
-    values = result_columns(targets)
+    values = value_columns(targets)
     known = {*results.values(), ERROR_KEY, *TRIAL_COLUMNS}
     dimensions = {d.name: d for d in encoder.dimensions}
     for name in encoder.space:
@@ -257,14 +253,13 @@ def _read(
         known.add(column)
         if name in dimensions:
             where = f"{path}, row {{}}, column {column!r}"
-            label = _PREFIX + name if name in (_STATE, *values) else name
+            label = PARAMETER + name if name in (_STATE, *values) else name
             read[label] = _column(table[column], partial(_value, dimension=dimensions[name], decimal=decimal), where)
     failed = pd.Series(False, index=table.index)
-    for value, (target, result) in zip(values, results.items(), strict=True):
+    for result, value, error in zip(results.values(), values, error_columns(targets), strict=True):
         failed |= table[result].isin([text for text, state in _STATES.items() if state == "FAIL"])
         where = f"{path}, row {{}}, column {result!r}"
         read[value] = _column(table[result].where(~failed, ""), lambda cell: _result(cell, decimal), where)
-        error = ERROR_KEY if len(targets) == 1 else f"{ERROR_KEY}_{target}"
         known.add(error)
         if error in table.columns:
             read[error] = _column(

@@ -18,9 +18,10 @@ from optuna.trial import FrozenTrial, TrialState
 from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean
 from slayr_py.space import Encoder
-from slayr_py.study.run.experiment_files import PENDING, PRUNED, read_experiments, result_columns
+from slayr_py.study.run.experiment_files import PENDING, PRUNED, read_experiments
 from slayr_py.study.run.objective import Values, as_value
 from slayr_py.study.storage.attributes import ERROR_KEY, HISTORY, OUTSIDE_KEY, SUGGESTION_KEY, is_history
+from slayr_py.study.storage.columns import OBJECTIVE, PARAMETER, error_columns, value_columns
 from slayr_py.study.storage.distributions import is_active, space_to_distributions, to_params
 from slayr_py.study.storage.objectives import finite_values
 from slayr_py.study.storage.optuna_private import set_trial_attribute
@@ -30,7 +31,6 @@ History = str | Path | pd.DataFrame | Sequence[tuple[Mapping[str, Any], float | 
 """Past experiments: see `read_history`."""
 
 _VALUE = "value"
-_PREFIX = "params_"
 _IGNORED = ("number", "state", "last_step", "datetime_start", "datetime_complete", "duration")
 _IGNORED_PREFIXES = ("user_attrs_", "system_attrs_", "Unnamed: ")  # of Optuna's table, and of an index in a CSV file
 _UNFINISHED = ("RUNNING", "WAITING")
@@ -80,12 +80,12 @@ class Outcomes(NamedTuple):
     @property
     def values(self) -> list[str]:
         """Return the columns of the values."""
-        return result_columns(self.names)
+        return value_columns(self.names)
 
     @property
     def errors(self) -> list[str]:
         """Return the columns of the known errors."""
-        return [ERROR_KEY] if len(self.names) == 1 else [f"{ERROR_KEY}_{name}" for name in self.names]
+        return error_columns(self.names)
 
     def column(self, name: str) -> str | None:
         """Return the column of a value, an error or the cost with this name, or None if it is none of them."""
@@ -95,7 +95,7 @@ class Outcomes(NamedTuple):
             return name
         if len(self.names) == 1:
             return ERROR_KEY if name == f"user_attrs_{ERROR_KEY}" else None
-        return f"values_{name}" if name in self.names else None
+        return OBJECTIVE + name if name in self.names else None
 
 
 ONE_VALUE = Outcomes()
@@ -228,7 +228,7 @@ def _rows_of_table(table: pd.DataFrame, encoder: Encoder, outcomes: Outcomes) ->
     if missing := [name for name in outcomes.values if name not in targets]:
         raise DataError(f"history has no column {missing[0]!r}; its columns: {', '.join(columns)}")
     if repeated := [target for target, count in Counter(targets).items() if target is not None and count > 1]:
-        raise DataError(f"history has two columns for {repeated[0].removeprefix(_PREFIX)!r}; drop one of them")
+        raise DataError(f"history has two columns for {repeated[0].removeprefix(PARAMETER)!r}; drop one of them")
     pruned = []
     for label, cells in zip(table.index, table.itertuples(index=False, name=None), strict=True):
         read = {target: cell for target, cell in zip(targets, cells, strict=True) if target is not None}
@@ -242,7 +242,7 @@ def _rows_of_table(table: pd.DataFrame, encoder: Encoder, outcomes: Outcomes) ->
                 values = [None] * len(values)
             y_sd = [read.pop(name, None) for name in outcomes.errors]
             cost = _cost(f"history row {label}", read.pop(outcomes.cost or "", None))
-            given = {name.removeprefix(_PREFIX): read[name] for name in read}
+            given = {name.removeprefix(PARAMETER): read[name] for name in read}
             yield _Row(f"history row {label}", given, values, y_sd, state == PENDING, cost)
     if pruned:
         s = "s" * (len(pruned) > 1)
@@ -255,9 +255,9 @@ def _target(column: str, columns: Sequence[str], encoder: Encoder, outcomes: Out
     if column in outcomes.values:
         return column
     # A table of trials with the parameter "number" has columns "number" and "params_number".
-    if column in encoder.space and not (column in _IGNORED and _PREFIX + column in columns):
-        return _PREFIX + column
-    bare = column.removeprefix(_PREFIX)
+    if column in encoder.space and not (column in _IGNORED and PARAMETER + column in columns):
+        return PARAMETER + column
+    bare = column.removeprefix(PARAMETER)
     if column != bare and bare in encoder.space:
         return column
     if (outcome := outcomes.column(column)) is not None:
@@ -273,9 +273,9 @@ def _target(column: str, columns: Sequence[str], encoder: Encoder, outcomes: Out
 
 def _is_cost_of_study(column: str, columns: Sequence[str]) -> bool:
     """Return whether a column is the cost in a table of trials of a study with one, where it follows the state."""
-    of_trials = "number" in columns and any(each.startswith(_PREFIX) for each in columns)
+    of_trials = "number" in columns and any(each.startswith(PARAMETER) for each in columns)
     is_next = "state" in columns and columns[columns.index("state") + 1 :][:1] == [column]
-    return of_trials and is_next and not column.startswith(_PREFIX)
+    return of_trials and is_next and not column.startswith(PARAMETER)
 
 
 def _row_of_pair(i: int, pair: object, outcomes: Outcomes) -> _Row:

@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
 from slayr_py.study.storage.attributes import ERROR_KEY, is_history, study_record, suggestion_record
+from slayr_py.study.storage.columns import OBJECTIVE, PARAMETER
 from slayr_py.study.storage.objectives import finite_values
 from slayr_py.study.storage.trials import Results, results_of, trial_configuration, was_evaluated
 
@@ -23,7 +24,7 @@ SECONDS = "seconds"
 _OURS = "slayr:"
 TRIAL_COLUMNS = ("number", "value", "state", "last_step")
 """Columns of tables of trials besides parameters, several values and errors."""
-_COLUMN_PREFIXES = ("values_", "params_", f"{ERROR_KEY}_")
+_COLUMN_PREFIXES = (OBJECTIVE, PARAMETER, f"{ERROR_KEY}_")
 
 
 def check_cost_name(name: object, parameters: Container[str] = ()) -> None:

@@ -22,6 +22,7 @@ from slayr_py.study.results.front import (
 from slayr_py.study.results.report.blocks import Block, Cell, Drawings, Notice, Paragraph, Table
 from slayr_py.study.results.report.figures import drawing
 from slayr_py.study.results.report.reading import Absent, Reading
+from slayr_py.study.storage.columns import PARAMETER
 from slayr_py.study.storage.objectives import goals_of
 
 _BAND = 0.9
@@ -78,7 +79,7 @@ def front(reading: Reading) -> Iterator[Block]:
     for row in table.astype(object).to_dict("records"):
         rows.append([Cell.of(value.item() if isinstance(value, np.generic) else value) for value in row.values()])
     titles = ["trial", *(goal.name for goal in goals_of(study)), *table.columns[1 + len(study.directions) :]]
-    titles = [title.removeprefix("params_") for title in titles]
+    titles = [title.removeprefix(PARAMETER) for title in titles]
     caption = "The front, sorted by the first objective."
     if "probability" in table:
         caption += " The probability is that of being on the front of the objectives without noise."
