@@ -1,8 +1,9 @@
-"""Check single arguments: integers and flags, with errors that name the argument and its value."""
+"""Check integers, numbers, probabilities and flags, with errors that name the argument and its value."""
 
 from __future__ import annotations
 
 import operator
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,19 @@ def check_number(name: str, value: Any, least: float | None = None) -> float:
         wanted = "positive" if least is None else f"at least {least:g}"
         raise DataError(f"{name} must be {wanted} and finite, got {value!r}")
     return number
+
+
+def check_probability(name: str, value: Any) -> float:
+    """Return a probability as a plain ``float``.
+
+    Raises
+    ------
+    DataError
+        If the value is not a single number between 0 and 1.
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 < float(value) < 1:
+        raise DataError(f"{name} is {value!r}; give a single number between 0 and 1")
+    return float(value)
 
 
 def check_flag(name: str, value: object) -> bool:

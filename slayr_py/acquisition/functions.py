@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfcx, log_ndtr, ndtr
 
+from slayr_py.arguments import check_probability
 from slayr_py.errors import DataError
-from slayr_py.inference import log_sum_exp, mixture_moments
+from slayr_py.inference import log_phi, log_sum_exp, mixture_moments
 from slayr_py.space import FloatArray
 
-_HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 SQRT_2PI = np.sqrt(2 * np.pi)
 TAIL = -50.0  # for smaller z the asymptotic series of h / phi is exact to rounding
 
@@ -110,8 +110,7 @@ def beta_schedule(t: int, dimension: float, delta: float) -> float:
     DataError
         If an argument is out of range.
     """
-    if not (isinstance(delta, int | float | np.number) and 0 < delta < 1):
-        raise DataError(f"delta must lie strictly between 0 and 1, got {delta!r}")
+    check_probability("delta", delta)
     if not t >= 1:
         raise DataError(f"t counts iterations from 1, got {t!r}")
     if not isinstance(dimension, int | float | np.number) or not dimension >= 1:
@@ -123,7 +122,7 @@ def log_h(z: FloatArray) -> FloatArray:
     """Return log(phi(z) + z Phi(z)) without cancellation (Ament et al. 2023, eq. 9)."""
     z = np.asarray(z, dtype=np.float64)
     top = np.maximum(z, -1.0)
-    value = np.log(np.exp(-0.5 * top**2 - _HALF_LOG_2PI) + top * ndtr(top))
+    value = np.log(np.exp(log_phi(top)) + top * ndtr(top))
     return np.where(z > -1.0, value, log_phi(z) + _log_bracket(z))
 
 
@@ -152,11 +151,6 @@ def bracket_series(z: FloatArray) -> FloatArray:
     """Return 1 + z Phi / phi at z <= TAIL: u (1 - 3u + 15u^2 - 105u^3 + 945u^4), u = 1/z^2; the value at TAIL above."""
     u = 1 / np.square(np.minimum(z, TAIL))
     return np.asarray(u * (1 - u * (3 - u * (15 - u * (105 - u * 945)))))
-
-
-def log_phi(z: FloatArray) -> FloatArray:
-    """Return the logarithm of the standard normal density."""
-    return np.asarray(-0.5 * np.square(z) - _HALF_LOG_2PI)
 
 
 def log_cdf(z: FloatArray) -> FloatArray:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from slayr_py.acquisition.functions import log_cdf, log_h
-from slayr_py.inference import HalfLine
+from slayr_py.inference import HalfLine, log_phi
 from slayr_py.space import FloatArray
 
 _RULE = HalfLine(nodes=12, power=1.5, drop=11.0)
@@ -81,7 +81,7 @@ def log_improvement_above_pivot(
     probability = np.exp(log_cdf(beyond) - scale)
     total = distance * probability + sd / top * np.exp(log_h(beyond) - scale)
     by_mean = -probability / top
-    by_sd = np.exp(-0.5 * np.square(beyond) - 0.5 * np.log(2 * np.pi) - scale) / top
+    by_sd = np.exp(log_phi(beyond) - scale) / top
     for v, weight in _RULE.points(z, end):
         fall = a * sd * v / top
         value = -weight * top * np.expm1(-fall) / a

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from slayr_py.inference.normal import log_phi
 from slayr_py.space import FloatArray
 
 RANGE = 4.0
@@ -113,7 +114,7 @@ class HalfLine:
 
     def log_scale(self, z: FloatArray) -> FloatArray:
         """Return the logarithm by which :meth:`points` divides, so that no weight underflows for large -z."""
-        return np.asarray(-0.5 * np.square(np.minimum(z, 0.0)) - 0.5 * np.log(2 * np.pi))
+        return log_phi(np.minimum(z, 0.0))
 
     def points(self, z: FloatArray, end: float | FloatArray = np.inf) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield v and weights: the integral over 0 < v < end is exp(log_scale) times the sum of weight g(v).

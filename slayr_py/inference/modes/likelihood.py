@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from slayr_py.inference.modes.triangular import solve_lower
+from slayr_py.inference.normal import log_phi
 from slayr_py.inference.warp import pivot_of, warped
 from slayr_py.kernels import Draws
 from slayr_py.space import FloatArray
@@ -131,5 +132,5 @@ def _propagate(y: FloatArray, covariance: FloatArray, mu: FloatArray) -> tuple[F
 
 def _derivatives(y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
     z = y * f
-    ratio = np.exp(-0.5 * np.square(z) - 0.5 * np.log(2 * np.pi) - log_ndtr(z))
+    ratio = np.exp(log_phi(z) - log_ndtr(z))
     return y * ratio, ratio * (ratio + z)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from slayr_py.inference.normal import log_phi
 from slayr_py.kernels import Hyperparameter, LogNormal, Normal
 from slayr_py.space import FloatArray
 
@@ -80,6 +81,5 @@ class NormalCoordinates:
         for h in self._others:
             # The slope of a quantile transformation is the ratio of the densities of coordinate and value.
             clipped = np.clip(z[:, self._places[h.name]], -LARGEST, LARGEST)
-            log_density = -0.5 * np.square(clipped) - 0.5 * np.log(2 * np.pi)
-            slopes[:, self._places[h.name]] = np.exp(log_density - h.prior.log_density(h.prior.at_score(clipped)))
+            slopes[:, self._places[h.name]] = np.exp(log_phi(clipped) - h.prior.log_density(h.prior.at_score(clipped)))
         return slopes

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +12,10 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, ndtr, ndtri
 
+from slayr_py.arguments import check_probability
 from slayr_py.display import Summary
 from slayr_py.errors import DataError
+from slayr_py.inference.normal import log_phi
 from slayr_py.inference.warp import log_slope, unwarped, unwarped_moments, warped
 from slayr_py.space import FloatArray
 
@@ -90,7 +91,7 @@ class Latent(NamedTuple):
         """Return the probability of values below y (m,), in the user's units, and its derivative by y."""
         z, log_scale = self._standard(y, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):  # where a standard deviation is 0
-            density = np.exp(_log_normal(z, log_scale)).mean(axis=0) / abs(self.y_sd)
+            density = np.exp(log_phi(z) - log_scale).mean(axis=0) / abs(self.y_sd)
         return self._probability(z), np.asarray(density)
 
     def _probability(self, z: FloatArray) -> FloatArray:
@@ -99,8 +100,7 @@ class Latent(NamedTuple):
     def log_density(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
         """Return the log density at y (m,), in the user's units; noise as in :meth:`cumulative`."""
         z, log_scale = self._standard(y, noise)
-        log_terms = _log_normal(z, log_scale)
-        return np.asarray(logsumexp(log_terms, axis=0) - np.log(len(self.mean)) - np.log(abs(self.y_sd)))
+        return np.asarray(logsumexp(log_phi(z) - log_scale, axis=0) - np.log(len(self.mean)) - np.log(abs(self.y_sd)))
 
     @classmethod
     def concatenated(cls, latents: Sequence[Latent], rows: Sequence[NDArray[np.intp]]) -> Latent:
@@ -253,8 +253,7 @@ class Prediction:
         DataError
             If the level is not a single number in (0, 1).
         """
-        if not isinstance(level, Real) or not 0 < level < 1:
-            raise DataError(f"level is {level!r}; give a probability between 0 and 1, and call interval for each")
+        check_probability("level", level)
         return self.quantile((1 - level) / 2, observation), self.quantile((1 + level) / 2, observation)
 
     def centre_and_spread(self) -> tuple[FloatArray, FloatArray]:
@@ -268,11 +267,6 @@ class Prediction:
             return self.mean, self.sd
         better, median = self.quantile(ndtr([-np.copysign(1.0, self.latent.y_sd), 0.0]))
         return median, np.abs(better - median)
-
-
-def _log_normal(z: FloatArray, log_scale: FloatArray) -> FloatArray:
-    """Return the log density of normal variables at standard values z, for the logarithms of their scales."""
-    return np.asarray(-0.5 * np.square(z) - 0.5 * np.log(2 * np.pi) - log_scale)
 
 
 def _quantile(latent: Latent, p: float) -> FloatArray:

@@ -29,6 +29,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, owens_t
 
 from slayr_py.inference.modes.triangular import solve_lower
+from slayr_py.inference.normal import log_phi
 from slayr_py.space import FloatArray
 
 _NO_WEIGHT = 1e-30  # added to the sum of weights, which is 0 far from all observations
@@ -173,9 +174,9 @@ class _Skewed:
         rho = self.rho
         rest = np.sqrt(1 - np.square(rho))
         conditional = (k - rho * h) / rest
-        by_h = np.exp(log_ndtr(conditional) + _log_density(h) - self.log_joint)
-        by_limit = np.exp(log_ndtr((h - rho * k) / rest) + _log_density(k) - self.log_joint)
-        by_correlation = np.exp(_log_density(h) + _log_density(conditional) - self.log_joint) / rest
+        by_h = np.exp(log_ndtr(conditional) + log_phi(h) - self.log_joint)
+        by_limit = np.exp(log_ndtr((h - rho * k) / rest) + log_phi(k) - self.log_joint)
+        by_correlation = np.exp(log_phi(h) + log_phi(conditional) - self.log_joint) / rest
         by_log_c = -by_h * self.centre
         lost_slope = self.hazard * (1 - self.lost) - self.lost * (self.hazard + k)
         by_rho = by_correlation - by_h * self.hazard + by_log_c * rho * self.lost / self.left
@@ -186,10 +187,6 @@ class _Skewed:
 def _hazard(k: FloatArray) -> FloatArray:
     """Return phi(k) / Phi(k), accurate in the lower tail."""
     return np.asarray(np.sqrt(2 / np.pi) / erfcx(-k / np.sqrt(2)))
-
-
-def _log_density(z: FloatArray) -> FloatArray:
-    return np.asarray(-0.5 * np.square(z) - 0.5 * np.log(2 * np.pi))
 
 
 def _log_orthant(h: FloatArray, k: FloatArray, rho: FloatArray) -> FloatArray:

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypedDict, get_args
 
-import numpy as np
 from typing_extensions import Unpack
 
-from slayr_py.arguments import check_flag, check_integer
+from slayr_py.arguments import check_flag, check_integer, check_probability
 from slayr_py.errors import DataError, did_you_mean
 
 Method = Literal["nuts", "carried", "pathfinder", "laplace", "map"]
@@ -95,10 +94,8 @@ class FitOptions:
             _check_cost(name, getattr(self, name))
         _check_cost("chains * warmup", self.chains * self.warmup)
         _check_cost("chains * draws", self.chains * self.draws)
-        target = self.target_acceptance
-        if not isinstance(target, int | float | np.number) or not 0 < target < 1:
-            raise DataError(f"target_acceptance is {target!r}; give a number between 0 and 1")
-        object.__setattr__(self, "target_acceptance", float(target))
+        target = check_probability("target_acceptance", self.target_acceptance)
+        object.__setattr__(self, "target_acceptance", target)
         object.__setattr__(self, "retries", check_integer("retries", self.retries, minimum=0))
         object.__setattr__(self, "pointwise", check_flag("pointwise", self.pointwise))
 

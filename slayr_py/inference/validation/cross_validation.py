@@ -21,6 +21,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.model_selection import KFold, check_cv
 
+from slayr_py.arguments import check_probability
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference.observed import check_targets
 from slayr_py.inference.posterior import Posterior
@@ -48,8 +49,7 @@ def cross_validate(
     """
     if isinstance(cv, Integral):
         cv = KFold(int(cv), shuffle=True, random_state=seed)
-    if not 0 < level < 1:
-        raise DataError(f"level is {level!r}; give a probability between 0 and 1")
+    check_probability("level", level)
     names = _score_names(scoring)
     targets = check_targets(y, len(points))
     folds = list(check_cv(cv).split(points.unit_values, targets))

@@ -82,10 +82,7 @@ def front_task(
     reference: Mapping[str, float] | Sequence[float] | None,
 ) -> FrontTask | None:
     """Return what fronts are drawn of; None if no feasible configuration with the fixed values was evaluated."""
-    usable = observed[0].feasible.copy()
-    if fixed is not None:
-        usable &= fixed.hold(posteriors[0].train)
-    rows = np.flatnonzero(usable)
+    rows = np.flatnonzero(observed[0].usable(posteriors[0].train, fixed))
     if not len(rows):
         return None
     point = front_of(study, observed, posteriors, fixed, noisy, reference).reference
@@ -100,8 +97,7 @@ def _values(
     If all configurations violate constraints on inputs, they are predictions at the nearest ones that do not.
     """
     first = posteriors[0]
-    feasible = observed[0].feasible
-    if not feasible.any():
+    if not observed[0].feasible.any():
         if observed[0].inside.any():
             return None
         encoded, allowed = first.encoder.resolve(first.train.unit_values, fixed)
@@ -110,7 +106,7 @@ def _values(
                 first.encoder.uniform(_MOVED, np.random.default_rng(0), fixed), fixed
             )
         return np.column_stack([_means(posterior, encoded[np.flatnonzero(allowed)]) for posterior in posteriors])
-    rows = feasible if fixed is None else feasible & fixed.hold(first.train)
+    rows = observed[0].usable(first.train, fixed)
     if rows.any() and not noisy:
         return np.column_stack([each.y[rows] for each in observed])
     configs = first.train[rows]

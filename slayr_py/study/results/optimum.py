@@ -75,11 +75,8 @@ def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, li
     declared = declared_space_of(study)
     fixed = None if declared is None else declared.fixed
     encoder = posterior.encoder if declared is None else declared.encoder
-    usable = observed.feasible.copy()
     evaluated = encoder.encode(observed.configs)
-    if fixed is not None:
-        usable &= fixed.hold(evaluated)
-    rows = np.flatnonzero(usable)
+    rows = np.flatnonzero(observed.usable(evaluated, fixed))
     if not len(rows):
         raise DataError(f"study {study.study_name!r} has no feasible trial to compare with the optimum")
     numbers = fitted_numbers(study)

@@ -238,10 +238,7 @@ def _predicted(record: Mapping[str, Any], objective: int) -> Any:
 
 def _incumbent(posterior: Posterior, observed: Observations, declared: DeclaredSpace) -> int | None:
     """Return the row of the best feasible observation; noisy ones are compared by their posterior means."""
-    usable = observed.feasible.copy()
-    if declared.fixed is not None:
-        usable &= declared.fixed.hold(posterior.train)
-    rows = np.flatnonzero(usable)
+    rows = np.flatnonzero(observed.usable(posterior.train, declared.fixed))
     if not len(rows):
         return None
     noisy = counts_as_noisy(declared.options, [observed])

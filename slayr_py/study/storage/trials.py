@@ -13,7 +13,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import DataError
-from slayr_py.space import FloatArray
+from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.study.storage.attributes import (
     ERROR_KEY,
     EVALUATIONS_KEY,
@@ -65,6 +65,10 @@ class Observations(NamedTuple):
     def uncertain(self) -> bool:
         """Return whether feasible values have known errors: the best of them is then partly luck."""
         return bool(self.y_sd[self.feasible].any())
+
+    def usable(self, encoded: Encoded, fixed: Fixed | None) -> NDArray[np.bool_]:
+        """Return which trials are feasible and have the fixed values, (n,), from their encoded configurations."""
+        return self.feasible if fixed is None else self.feasible & fixed.hold(encoded)
 
     @property
     def best(self) -> float | None:
