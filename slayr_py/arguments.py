@@ -53,10 +53,10 @@ def check_probability(name: str, value: Any) -> float:
     Raises
     ------
     DataError
-        If the value is not a single number between 0 and 1.
+        If the value is not a single number in (0, 1).
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise DataError(f"{name} is {value!r}; give a single number between 0 and 1")
+        raise DataError(f"{name} must be a single number in (0, 1), got {value!r}")
     return float(value)
 
 

@@ -108,7 +108,7 @@ def test_beta_schedule():
 
 @pytest.mark.parametrize("delta", [0, 1, -0.1, 1.5, float("nan"), "0.1", None])
 def test_delta_outside_the_unit_interval_raises(delta):
-    with pytest.raises(DataError, match="give a single number between 0 and 1"):
+    with pytest.raises(DataError, match="delta must be a single number in"):
         beta_schedule(1, 1, delta)
 
 

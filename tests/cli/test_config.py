@@ -274,7 +274,7 @@ def test_a_pruner_and_a_cost(folder):
     keys = "[study]\nprune = { probability = 0.1, n_startup_trials = 4 }\ncost = 'seconds'\nmax_cost = 60\n"
     options = load_config(write(folder, keys + OBJECTIVE + SPACE)).options
     assert options == {"pruner": sl.Prune(0.1, 4), "cost": "seconds", "max_cost": 60}
-    with pytest.raises(ConfigError, match=r"prune in \[study\]: probability must be in .* got 2"):
+    with pytest.raises(ConfigError, match=r"prune in \[study\]: probability must be a single number in .* got 2"):
         load_config(write(folder, "[study]\nprune = { probability = 2 }\n" + OBJECTIVE + SPACE))
 
 

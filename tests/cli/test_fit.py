@@ -33,7 +33,7 @@ def test_the_options_of_a_fit_are_those_of_fit_options(slayr):
     [
         (("--method", "nutz"), "unknown method 'nutz'; did you mean 'nuts'?"),
         (("--chains", "0"), "chains must be an integer >= 1, got 0"),
-        (("--target-acceptance", "1"), "target_acceptance is 1.0; give a single number between 0 and 1"),
+        (("--target-acceptance", "1"), "target_acceptance must be a single number in (0, 1), got 1.0"),
         (("--no-pointwise", "--retries", "-1"), "retries must be an integer >= 0, got -1"),
     ],
 )

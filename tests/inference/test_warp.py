@@ -216,13 +216,13 @@ def test_moments_of_mixtures_beyond_all_numbers_are_infinite(moment):
 def test_probabilities_outside_the_unit_interval_are_refused(q):
     with pytest.raises(sl.DataError, match="give probabilities between 0 and 1"):
         Prediction.from_latent(latent(None)).quantile(q)
-    with pytest.raises(sl.DataError, match="level is .*; give a single number between 0 and 1"):
+    with pytest.raises(sl.DataError, match="level must be a single number in"):
         Prediction.from_latent(latent(None)).interval(q)
 
 
 def test_the_level_of_an_interval_is_a_single_number():
     prediction = Prediction.from_latent(latent(None))
-    with pytest.raises(sl.DataError, match=r"level is \[0.5, 0.9\]; give a single number between 0 and 1"):
+    with pytest.raises(sl.DataError, match=r"level must be a single number in .*, got \[0.5, 0.9\]"):
         prediction.interval([0.5, 0.9])
     np.testing.assert_array_equal(prediction.interval(np.float32(0.5)), prediction.interval(0.5))
 

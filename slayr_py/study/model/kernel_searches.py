@@ -143,7 +143,7 @@ class LoopSearch:
         return {
             "name": "search",
             "options": jsonable(options),
-            **({"given": given} if given else {}),
+            "given": given,
             "description": f"kernel search, {self.search.budget} fits each; {plain.description} until the first",
             "chosen": "user",
             "reason": None,

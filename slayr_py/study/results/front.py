@@ -10,7 +10,7 @@ from ConfigSpace import ConfigurationSpace
 from optuna import Study
 
 from slayr_py.acquisition import draw_fronts, hypervolume, non_dominated
-from slayr_py.arguments import check_integer, check_number
+from slayr_py.arguments import check_integer, check_probability
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
@@ -168,9 +168,7 @@ def front_band(
         raise DataError(
             f"study {study.study_name!r} has {len(goals)} objectives; the band of a front is for two of them"
         )
-    probability = check_number("probability", probability)
-    if not probability < 1:
-        raise DataError(f"probability must be in (0, 1), got {probability!r}")
+    probability = check_probability("probability", probability)
     n = check_integer("n", n, minimum=2)
     declared = declared_space_of(study)
     fixed = None if declared is None else declared.fixed

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from optuna import Study
 
 from slayr_py.acquisition import Optima, sample_optima
-from slayr_py.arguments import check_number
+from slayr_py.arguments import check_number, check_probability
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, jsonable
@@ -104,9 +104,7 @@ def optimum(study: Study, posterior: Posterior, seed: int) -> Optimum:
 def good(study: Study, posterior: Posterior, epsilon: float, probability: float, seed: int) -> pd.DataFrame:
     """Return the ranges of the configurations that are nearly optimal: see `Result.good`."""
     epsilon = check_number("epsilon", epsilon)
-    probability = check_number("probability", probability)
-    if not probability < 1:
-        raise DataError(f"probability must be in (0, 1), got {probability!r}")
+    probability = check_probability("probability", probability)
     optima, _ = optima_of(study, posterior, seed)
     near = np.mean(optima.regrets < epsilon, axis=0)
     chosen = near >= probability

@@ -13,7 +13,7 @@ from optuna import Study
 from optuna.pruners import BasePruner
 from optuna.trial import FrozenTrial, TrialState
 
-from slayr_py.arguments import check_integer, check_number
+from slayr_py.arguments import check_integer, check_probability
 from slayr_py.errors import DataError
 from slayr_py.study.model.curve_points import NoForecast
 from slayr_py.study.model.forecasts import Forecast, Forecasts
@@ -73,9 +73,7 @@ class Prune(BasePruner):
     _memory: _Memory = field(default_factory=lambda: _Memory(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        probability = check_number("probability", self.probability)
-        if not probability < 1:
-            raise DataError(f"probability must be in (0, 1), got {self.probability!r}")
+        probability = check_probability("probability", self.probability)
         object.__setattr__(self, "probability", probability)
         object.__setattr__(
             self, "n_startup_trials", check_integer("n_startup_trials", self.n_startup_trials, minimum=3)

@@ -11,7 +11,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.acquisition import draw_fronts, sample_regret
-from slayr_py.arguments import check_number
+from slayr_py.arguments import check_number, check_probability
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
@@ -103,9 +103,7 @@ class Regret:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon))
-        probability = check_number("probability", self.probability)
-        if not probability < 1:
-            raise DataError(f"probability must be in (0, 1), got {self.probability!r}")
+        probability = check_probability("probability", self.probability)
         object.__setattr__(self, "probability", probability)
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:

@@ -197,7 +197,7 @@ def model_difference(stored: Mapping[str, Any], kernel: Mapping[str, Any], encod
     before = stored["kernel"]
     if any(_canonical(before[key]) != _canonical(kernel[key]) for key in ("name", "options")):
         return f"the study was started with another kernel: {describe_kernel(before)}"
-    given = kernel.get("given")  # of a search; older studies have no entry
+    given = kernel.get("given")  # of a search; studies of earlier versions have no entry
     if before.get("given", given) != given:
         return "the study was started with other given kernels"
     if before.get("stan_files", {}) != kernel.get("stan_files", {}):

@@ -54,7 +54,7 @@ def test_nearly_optimal_ranges_grow_with_epsilon_and_too_small_ones_are_refused(
     assert narrow.loc["y", "high"] <= 0.7
     with pytest.raises(sl.DataError, match="Evaluate more, or take epsilon >= "):
         result.good(1e-9)
-    with pytest.raises(sl.DataError, match="probability must be in"):
+    with pytest.raises(sl.DataError, match="probability must be a single number in"):
         result.good(1.0, probability=1.0)
 
 

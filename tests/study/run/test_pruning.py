@@ -373,7 +373,7 @@ def test_what_a_pruner_does_not_support_is_refused(change, words):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"probability": 1.0}, r"probability must be in \(0, 1\), got 1.0"),
+        ({"probability": 1.0}, r"probability must be a single number in \(0, 1\), got 1.0"),
         ({"probability": 0}, "probability"),
         ({"n_startup_trials": 2}, "n_startup_trials"),
         ({"seed": -1}, "seed"),

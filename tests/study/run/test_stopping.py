@@ -32,7 +32,7 @@ def loose(**changes):
     [
         ({"epsilon": 0}, "epsilon must be .* got 0"),
         ({"epsilon": float("nan")}, "epsilon"),
-        ({"probability": 1.0}, r"probability must be in \(0, 1\), got 1.0"),
+        ({"probability": 1.0}, r"probability must be a single number in \(0, 1\), got 1.0"),
         ({"probability": -0.5}, "probability"),
     ],
 )
