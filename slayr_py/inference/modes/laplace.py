@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -57,45 +58,64 @@ def find_mode(marginal: Marginal, starts: Sequence[FloatArray], tolerance: float
     InferenceError
         If the density is finite at none of the starts.
     """
-    evaluations = 0
-    best: tuple[FloatArray, Density] | None = None
-
-    def negative(z: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal evaluations, best
-        evaluations += 1
-        density = marginal(z)
-        if best is None or density.value > best[1].value:
-            best = z.copy(), density
-        if not np.isfinite(density.value):
-            return _FAILED, np.zeros_like(z)
-        return -density.value, -density.gradient
-
     sample = marginal.thinned()
-    if sample is not None:
-        found = find_mode(sample, starts, tolerance)
-        root = _inverse_root(hessian(sample, found.z, found.density.gradient), marginal.n / sample.n)
-        evaluations = found.evaluations
-
-        def negative_along(u: FloatArray) -> tuple[float, FloatArray]:
-            value, slope = negative(found.z + root @ u)
-            return value, slope @ root
-
-        value, u = _minimum(negative_along, np.zeros_like(found.z), MOST_ITERATIONS, tolerance)
-        z = found.z + root @ u
+    if sample is None:
+        search = _Search(marginal)
+        value, z = search.from_starts(starts, tolerance)
     else:
-        if len(starts) == 1:
-            ends = [(0.0, starts[0])]
-        else:
-            ends = [_minimum(negative, start, SCREENING, tolerance) for start in starts]
-        value, z = _minimum(negative, min(ends, key=lambda end: end[0])[1], MOST_ITERATIONS, tolerance)
+        found = find_mode(sample, starts, tolerance)
+        search = _Search(marginal, found.evaluations)
+        root = _inverse_root(hessian(sample, found.z, found.density.gradient), marginal.n / sample.n)
+        value, z = search.along(root, found.z, tolerance)
     if value >= _FAILED:
         raise InferenceError(
             f"the covariance of {marginal.n} observations is not positive definite at any of {len(starts)} starts; "
             "use a prior of sigma_n with larger values"
         )
-    if best is None or not np.array_equal(best[0], z):
-        best = z, marginal(z)
-    return Mode(*best, evaluations)
+    return search.mode(z)
+
+
+@dataclass
+class _Search:
+    """The searches for one mode: they share the number of evaluated gradients and the best density so far."""
+
+    marginal: Marginal
+    evaluations: int = 0
+    best: tuple[FloatArray, Density] | None = None
+
+    def negative(self, z: FloatArray) -> tuple[float, FloatArray]:
+        """Return minus the density and its gradient; a large value without slope where it is not finite."""
+        self.evaluations += 1
+        density = self.marginal(z)
+        if self.best is None or density.value > self.best[1].value:
+            self.best = z.copy(), density
+        if not np.isfinite(density.value):
+            return _FAILED, np.zeros_like(z)
+        return -density.value, -density.gradient
+
+    def from_starts(self, starts: Sequence[FloatArray], tolerance: float) -> tuple[float, FloatArray]:
+        """Return the smallest value and its place: all starts are screened, and the best continues."""
+        start = starts[0]
+        if len(starts) > 1:
+            ends = [_minimum(self.negative, each, SCREENING, tolerance) for each in starts]
+            start = min(ends, key=lambda end: end[0])[1]
+        return _minimum(self.negative, start, MOST_ITERATIONS, tolerance)
+
+    def along(self, root: FloatArray, origin: FloatArray, tolerance: float) -> tuple[float, FloatArray]:
+        """Return the smallest value and its place z = origin + root u, by a search over u from 0."""
+
+        def negative(u: FloatArray) -> tuple[float, FloatArray]:
+            value, slope = self.negative(origin + root @ u)
+            return value, slope @ root
+
+        value, u = _minimum(negative, np.zeros_like(origin), MOST_ITERATIONS, tolerance)
+        return value, origin + root @ u
+
+    def mode(self, z: FloatArray) -> Mode:
+        """Return the mode at the place where a search has ended."""
+        if self.best is None or not np.array_equal(self.best[0], z):
+            self.best = z, self.marginal(z)
+        return Mode(*self.best, self.evaluations)
 
 
 def _minimum(
