@@ -8,7 +8,7 @@ import optuna
 import pytest
 from testing_pages import DOCS, python_blocks, run_script
 
-from slayr_py.study.model.options import OTHER_LIBRARIES
+from slayr_py.study.model.options import OTHER_LIBRARIES, WITHOUT_COUNTERPART
 
 BLOCKS = python_blocks("other-libraries.md")
 AFTER = {"scikit-optimize": (1, 3), "Optuna's GPSampler": (1,), "Optuna's Terminator": (1,), "bayes_opt": (1,)}
@@ -24,6 +24,10 @@ def table() -> dict[str, str]:
 def test_the_tables_have_the_answers_to_foreign_arguments():
     spelled = {name: cell.strip("`") for name, cell in table().items() if re.fullmatch("`[^`]*`", cell)}
     assert spelled == OTHER_LIBRARIES
+    reasons = {
+        name: cell.removeprefix("none: ").replace("`", "") for name, cell in table().items() if cell.startswith("none")
+    }
+    assert reasons == WITHOUT_COUNTERPART
 
 
 def test_the_code_before_is_python():

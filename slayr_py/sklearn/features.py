@@ -111,7 +111,7 @@ class Features:
     Raises
     ------
     DataError
-        For an empty cell in a column of categories, or if no column varies.
+        For an empty cell in a column of categories, text in another column, or if no column varies.
     ValueError
         From scikit-learn, for a value in a column of numbers that is not a finite number.
     """
@@ -119,6 +119,7 @@ class Features:
     def __init__(self, table: Any, names: Sequence[str], categorical: Sequence[int]) -> None:
         self.categorical = tuple(categorical)
         self.real = tuple(j for j in range(len(names)) if j not in self.categorical)
+        _check_numbers(table, names, self.real)
         self._real = [RealFeature.of(names[j], x) for j, x in zip(self.real, self._numbers(table).T, strict=True)]
         self._levels = [LevelFeature.of(names[j], _column(table, j)) for j in self.categorical]
         space = ConfigurationSpace()
@@ -218,6 +219,18 @@ def _categorical_by_dtype(table: Any) -> list[int]:
         or kinds.is_string_dtype(dtype)
         or kinds.is_bool_dtype(dtype)
     ]
+
+
+def _check_numbers(table: Any, names: Sequence[str], real: Sequence[int]) -> None:
+    """Raise `DataError` for a column of a DataFrame with text that is neither a number nor chosen as a category."""
+    for j in set(real) & set(_categorical_by_dtype(table)):
+        try:
+            pd.to_numeric(table.iloc[:, j])
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"column {names[j]!r} has text but is not among categorical_features, which replaces the choice by "
+                f"data type; add {names[j]!r} to it"
+            ) from error
 
 
 def _column(table: Any, position: int) -> pd.Series[Any]:

@@ -11,6 +11,7 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.exceptions import CyclicDependancyError
 
 from slayr_py.errors import SpaceError
+from slayr_py.space.dictionaries import as_space
 from slayr_py.space.dimension import Dimension
 from slayr_py.space.encoder import Encoder
 from slayr_py.space.graphs import check_names, from_edges, to_edges
@@ -35,9 +36,9 @@ def jsonable(value: object) -> Any:
     return value if isinstance(value, bool | int | float | str) else str(value)
 
 
-def space_to_json(space: ConfigurationSpace) -> dict[str, Any]:
+def space_to_json(space: ConfigurationSpace | Mapping[str, Any]) -> dict[str, Any]:
     """Serialise a space in ConfigSpace's format; the `meta` fields may hold any object, so only `GRID` is kept."""
-    serialised = space.to_serialized_dict()
+    serialised = as_space(space).to_serialized_dict()
     for parameter in serialised["hyperparameters"]:
         grid = (parameter["meta"] or {}).get(GRID)
         parameter["meta"] = None if grid is None else {GRID: str(grid)}

@@ -227,7 +227,7 @@ def test_new_categories_are_named(table):
     [
         ({"act": None}, {}, "column 'act' is empty in row 0"),
         ({"lr": np.nan}, {}, "NaN"),
-        ({"lr": "quick"}, {"categorical_features": ["act", "size", "bias"]}, "could not convert string to float"),
+        ({"lr": "quick"}, {"categorical_features": ["act", "size", "bias"]}, "column 'lr' has text but is not among"),
         ({}, {"categorical_features": ["atc"]}, "no column of X: 'atc'; did you mean 'act'"),
         ({}, {"categorical_features": [4]}, "position 4; X has 4 columns"),
         ({}, {"categorical_features": [True, False]}, r"mask of 2 values for 4 columns"),

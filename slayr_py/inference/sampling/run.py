@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import tempfile
 import time
@@ -9,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import cmdstanpy
@@ -26,6 +28,8 @@ from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.threads import one_thread
 from slayr_py.toolchain import CompiledProgram
+
+_NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
 def run(
@@ -72,12 +76,22 @@ def run(
             seconds = time.perf_counter() - started
             return replace(result, arguments=arguments | result.arguments, seconds=seconds)
     except OSError as error:
-        raise InferenceError(
-            f"Stan's {method.name} run of {program.name} failed: {error.strerror or error}, in the temporary folder "
-            f"{tempfile.gettempdir()}; make room there, or set TMPDIR to another folder"
-        ) from error
+        raise InferenceError(f"Stan's {method.name} run of {program.name} failed: {_reason(error)}") from error
     except (RuntimeError, ValueError) as error:
         raise InferenceError(f"Stan's {method.name} run of {program.name} failed: {last_words(str(error))}") from error
+
+
+def _reason(error: OSError) -> str:
+    """Return what failed, with the folder to change or to make room in."""
+    try:
+        Path.cwd()
+    except OSError:
+        return "the working directory does not exist any more; change to another one"
+    folder = tempfile.gettempdir()
+    reason = error.strerror or str(error)
+    if error.errno in _NO_PLACE or str(error.filename or "").startswith(folder):
+        return f"{reason}, in the temporary folder {folder}; make room there, or set TMPDIR to another folder"
+    return reason if error.filename is None else f"{reason}: {error.filename}"
 
 
 def generate(program: CompiledProgram, data: Mapping[str, Any], parameters: pd.DataFrame, seed: int) -> pd.DataFrame:

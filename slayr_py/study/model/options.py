@@ -88,6 +88,21 @@ OTHER_LIBRARIES = {
 """Names that users of Optuna, scikit-optimize, BoTorch and bayes_opt type, with ours; the tables of the page
 ``docs/other-libraries.md`` have the same."""
 
+WITHOUT_COUNTERPART = {
+    **dict.fromkeys(
+        ("acq_optimizer", "n_points", "n_restarts_optimizer"), "candidates, then gradient steps and changes of levels"
+    ),
+    **dict.fromkeys(
+        ("independent_sampler", "warn_independent_sampling"), "all parameters of a space have the same model"
+    ),
+    "initial_point_generator": "the design is a Sobol sequence, or spread inside the constraints",
+    "xi": "tolerance= is the smallest useful improvement, in the objective's units",
+    "kappa": "the weight follows from LowerConfidenceBound(delta=...)",
+    "model_queue_size": "Result.posterior() is the last fit",
+    "bounds_transformer": "the bounds stay",
+}
+"""Names of the same libraries that we have no argument for, with the reason; the tables have the same after "none"."""
+
 _HYPERVOLUME = ("ei", "log_ei")  # acquisitions that several objectives take: their form is the hypervolume's
 
 SMALLEST_DESIGN = 4
@@ -302,6 +317,10 @@ def check_names(options: Mapping[str, Any], others: Iterable[str] = ()) -> None:
             raise TypeError(f"{name}= is not an option of a study; {_ELSEWHERE[name]}")
         if name in OTHER_LIBRARIES:
             raise TypeError(f"{name}= is an argument of another library; use {OTHER_LIBRARIES[name]}")
+        if name in WITHOUT_COUNTERPART:
+            raise TypeError(
+                f"{name}= is an argument of another library without a counterpart: {WITHOUT_COUNTERPART[name]}"
+            )
         if name not in SamplerKeywords.__annotations__:
             raise TypeError(f"unknown option {name!r}{did_you_mean(name, [*others, *SamplerKeywords.__annotations__])}")
 

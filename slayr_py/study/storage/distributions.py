@@ -28,10 +28,10 @@ from optuna.distributions import (
 )
 
 from slayr_py.errors import EnqueuedError, SpaceError, did_you_mean, nearest
-from slayr_py.space import GRID
+from slayr_py.space import GRID, Space, as_encoder
 
 
-def space_to_distributions(space: ConfigurationSpace) -> dict[str, BaseDistribution]:
+def space_to_distributions(space: Space) -> dict[str, BaseDistribution]:
     """Return the Optuna distribution of every parameter of a space.
 
     Floats and integers keep their bounds and log scale. Categoricals and ordinals become categorical; a model reads the
@@ -40,7 +40,7 @@ def space_to_distributions(space: ConfigurationSpace) -> dict[str, BaseDistribut
 
     Parameters
     ----------
-    space : ConfigurationSpace
+    space : ConfigurationSpace, Encoder or mapping
         The declared search space.
 
     Returns
@@ -53,6 +53,8 @@ def space_to_distributions(space: ConfigurationSpace) -> dict[str, BaseDistribut
     SpaceError
         If the space is empty or has a choice that Optuna cannot store: anything but None, bool, int, float, str.
     """
+    if not isinstance(space, ConfigurationSpace):
+        space = as_encoder(space).space
     if len(space) == 0:
         raise SpaceError("the search space is empty: add at least one parameter to the ConfigurationSpace")
     return {name: _distribution(parameter) for name, parameter in space.items()}

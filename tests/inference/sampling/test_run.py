@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import tempfile
 
@@ -12,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import slayr_py as sl
 from slayr_py.inference.diagnostics import checks
-from slayr_py.inference.sampling import approximations, population
+from slayr_py.inference.sampling import approximations, population, run
 
 pytestmark = pytest.mark.stan
 
@@ -24,6 +25,19 @@ def test_nothing_is_left_behind_or_logged(branin_data, branin_posterior, caplog,
         sl.GaussianProcess(space).fit(configs[:3], y[:3], chains=1, warmup=20, draws=10)
     assert not list(tmp_path.iterdir())
     assert not caplog.records and capfd.readouterr() == ("", "")
+
+
+def test_errors_of_files_name_the_folder_to_blame(tmp_path, monkeypatch):
+    missing = FileNotFoundError(errno.ENOENT, "No such file or directory")
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert run._reason(missing) == "No such file or directory"
+    assert run._reason(full).startswith(f"No space left on device, in the temporary folder {tmp_path}; make room")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert run._reason(missing) == "the working directory does not exist any more; change to another one"
 
 
 def test_a_run_uses_one_thread_of_blas(accepted_fits, monkeypatch):

@@ -7,7 +7,8 @@ from ConfigSpace import Categorical, ConfigurationSpace
 from optuna.distributions import CategoricalDistribution
 from testing_studies import branin
 
-from slayr_py.study import create_study, importance_figure, minimize
+from slayr_py.space import Encoder
+from slayr_py.study import ask, create_study, importance_figure, minimize, tell
 from slayr_py.study.results.result import Result
 
 
@@ -27,6 +28,17 @@ def test_result_reads_the_study(mixed):
 
 
 @pytest.mark.stan
+@pytest.mark.parametrize("form", [dict, Encoder])
+def test_a_result_takes_every_form_of_a_space(form):
+    space = form({"a": (0.0, 1.0), "b": ["x", "y"]})
+    study = create_study(space, n_initial=4, seed=1)
+    for value in range(2):
+        tell(study, ask(study), value)
+    result = Result(study, space)
+    assert list(result.trials.filter(like="params_")) == ["params_a", "params_b"]
+    assert len(result.good(epsilon=10.0, probability=0.1)) > 0
+
+
 def test_the_posterior_of_a_maximised_study_predicts_its_values(plane, quick):
     options = {"seed": 1, "direction": "maximize", "progress": False, **quick}
     result = minimize(lambda c: 1000 - branin(c), plane, budget=5, n_initial=5, **options)

@@ -62,11 +62,16 @@ def test_names_of_other_libraries_are_answered_with_ours(name, ours):
             function(**{name: 3})
 
 
+def test_names_without_a_counterpart_are_answered_with_the_reason():
+    with pytest.raises(TypeError, match="^xi= is an argument of another library without a counterpart: tolerance= is"):
+        StanGPSampler(SPACE, xi=0.1)
+
+
 def test_no_name_of_another_library_is_one_of_ours():
-    from slayr_py.study.model.options import OTHER_LIBRARIES, SamplerKeywords
+    from slayr_py.study.model.options import OTHER_LIBRARIES, WITHOUT_COUNTERPART, SamplerKeywords
 
     ours = {*inspect.signature(sl.minimize).parameters, *SamplerKeywords.__annotations__}
-    assert not ours & OTHER_LIBRARIES.keys()
+    assert not ours & (OTHER_LIBRARIES.keys() | WITHOUT_COUNTERPART.keys())
     for replacement in OTHER_LIBRARIES.values():
         name, equals, _ = replacement.partition("=")
         assert not equals or name in ours or "Encoder" in name

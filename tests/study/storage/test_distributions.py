@@ -24,6 +24,12 @@ def test_every_kind_of_parameter_has_its_distribution(mixed):
     assert list(space_to_distributions(mixed)) == list(mixed)
 
 
+def test_a_dictionary_and_an_encoder_are_spaces():
+    space = {"a": (0.0, 1.0), "b": ["x", "y"]}
+    wanted = {"a": FloatDistribution(0.0, 1.0), "b": CategoricalDistribution(("x", "y"))}
+    assert space_to_distributions(space) == space_to_distributions(Encoder(space)) == wanted
+
+
 def test_priors_on_parameters_keep_their_bounds():
     space = ConfigurationSpace()
     space.add(
