@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, SpaceError
 from slayr_py.kernels.contracts import Contract, StanValue
 from slayr_py.kernels.hyperparameters import SIGNAL, Draws, Hyperparameter
 from slayr_py.kernels.prior import Prior
@@ -165,7 +165,7 @@ class Kernel(ABC):
         Parameters
         ----------
         a, b : Encoded
-            n_a and n_b configurations.
+            n_a and n_b configurations of one space.
         theta : mapping of str to array_like
             Hyperparameters by name; ``sigma_f`` defaults to 1, and the noise is never included.
 
@@ -177,7 +177,11 @@ class Kernel(ABC):
         ------
         DataError
             For a missing or unknown name, a wrong length, or a value outside its support.
+        SpaceError
+            If a and b were encoded for different spaces or graphs.
         """
+        if not a.encoder.matches(b.encoder):
+            raise SpaceError("a and b were encoded for different spaces or graphs; encode both with one encoder")
         self.check_encoder(a.encoder)
         hyperparameters = self.hyperparameters(a.encoder)
         names = {h.name for h in hyperparameters}

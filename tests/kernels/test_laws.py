@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from testing_kernels import CASES, own_names, random_points, random_theta
 
-from slayr_py import DataError
+from slayr_py import DataError, SpaceError
 from slayr_py.space import Encoded, Encoder
 
 
@@ -32,6 +32,18 @@ def test_gram_is_symmetric_and_positive_semidefinite(case):
         k = kernel.gram(points, points, random_theta(kernel, encoder, rng))
         np.testing.assert_allclose(k, k.T, rtol=1e-12)
         assert np.linalg.eigvalsh(k).min() > -1e-12 * np.trace(k)
+
+
+def test_points_of_two_spaces_have_no_covariance(case):
+    kernel, encoder = case
+    points = random_points(encoder, 3, 0)
+    theta = random_theta(kernel, encoder, np.random.default_rng(1))
+    other = random_points(Encoder({"other": (0.0, 1.0)}), 3, 0)
+    for a, b in ((points, other), (other, points)):
+        with pytest.raises(SpaceError, match="encode both with one encoder"):
+            kernel.gram(a, b, theta)
+    equal = random_points(Encoder(encoder.space, encoder.requested_graphs), 3, 0)
+    assert np.array_equal(kernel.gram(points, equal, theta), kernel.gram(points, points, theta))
 
 
 def test_nothing_writes_into_the_points(case):
