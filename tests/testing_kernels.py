@@ -70,6 +70,7 @@ CASES: dict[str, tuple[Kernel, ConfigurationSpace]] = {
     "fm-neural-graphs-only": (FrequencyModulated("neural"), graphs_only_space()),
     "fm-conditional": (FrequencyModulated(), conditional_space()),
     "fm-hierarchical": (FrequencyModulated(Hierarchical()), conditional_space()),
+    "fm-hierarchical-graphs-only": (FrequencyModulated(Hierarchical()), graphs_only_space()),
     "fm-hierarchical-rq-sum": (FrequencyModulated(Hierarchical("rq", "sum")), conditional_space()),
     **{
         f"separable-{graph}-{combine}": (Separable(graph, combine), mixed_space())

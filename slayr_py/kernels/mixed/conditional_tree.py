@@ -115,7 +115,7 @@ class Tree:
         dimensions = [encoder.dimensions[i] for i in positions]
         levels = np.array([len(d.levels) if d.kind == "categorical" else 0 for d in dimensions], dtype=np.int64)
         dimension, weight_dimension = ("real", "weight") if real_only else ("parameter", "parameter")
-        lineage = lineage.reshape(len(names), -1)
+        lineage = lineage.reshape(len(names), len(weight_names))
         return cls(encoder, names, weight_names, dimension, weight_dimension, lineage, levels, positions)
 
     def inputs(self, points: Encoded) -> FloatArray:
@@ -154,7 +154,8 @@ class Tree:
         """Return the combination of each configuration, and the levels (u, n) and activity (u, n) of combinations."""
         on = points.active[:, self.positions]
         levels = np.where(on & (self.levels > 0), points.unit_values[:, self.positions], 0.0).astype(np.int64, "C")
-        keys = np.hstack([np.packbits(on, axis=1), levels.view(np.uint8)])
+        # The column of zeros makes the keys of a tree without dimensions equal; without it they would not exist.
+        keys = np.hstack([np.zeros((len(on), 1), np.uint8), np.packbits(on, axis=1), levels.view(np.uint8)])
         _, first, of = np.unique(keys.view((np.void, keys.shape[1])), return_index=True, return_inverse=True)
         return of.ravel(), levels[first], on[first]
 

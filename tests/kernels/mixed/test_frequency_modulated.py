@@ -95,6 +95,9 @@ def test_without_real_parameters_it_is_the_graph_kernel():
     for given in (theta, {"beta": theta["beta"]}):
         k = FrequencyModulated().gram(points, points, given)
         np.testing.assert_allclose(k, wanted, rtol=1e-10, atol=1e-15)
+    for combine in ("product", "sum"):
+        k = FrequencyModulated(Hierarchical(combine=combine)).gram(points, points, {"beta": theta["beta"]})
+        np.testing.assert_allclose(k, wanted, rtol=1e-10, atol=1e-15)
 
 
 @pytest.mark.parametrize("combine", ["product", "sum"])
