@@ -39,9 +39,9 @@ def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) -> Flo
     DataError
         If sd is negative, shapes differ or a value is NaN.
     """
-    sd, gap, positive, z = _scaled_gap(mean, sd, best)
+    sd, gap, scaled, z = _scaled_gap(mean, sd, best)
     # (gap Phi + sd phi) cancels in the lower tail; sd exp(log h) does not.
-    value = np.where(positive, sd * np.exp(log_h(z)), np.maximum(gap, 0.0))
+    value = np.where(scaled, sd * np.exp(log_h(z)), np.maximum(gap, 0.0))
     return _average(value)
 
 
@@ -51,16 +51,16 @@ def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) ->
     With draws it is the logarithm of their mean, by log-mean-exp. Parameters, shapes and errors as
     :func:`expected_improvement`.
     """
-    sd, gap, positive, z = _scaled_gap(mean, sd, best)
+    sd, gap, scaled, z = _scaled_gap(mean, sd, best)
     with np.errstate(divide="ignore"):
-        value = np.where(positive, np.log(np.where(positive, sd, 1.0)) + log_h(z), np.log(np.maximum(gap, 0.0)))
+        value = np.where(scaled, np.log(np.where(scaled, sd, 1.0)) + log_h(z), np.log(np.maximum(gap, 0.0)))
     return log_mean_exp(value) if value.ndim > 1 else np.asarray(value)
 
 
 def probability_of_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) -> FloatArray:
     """Return the probability Phi(z) of a value below ``best`` (Kushner 1964); shapes as in expected_improvement."""
-    sd, gap, positive, z = _scaled_gap(mean, sd, best)
-    return _average(np.where(positive, ndtr(z), (gap > 0).astype(np.float64)))
+    sd, gap, scaled, z = _scaled_gap(mean, sd, best)
+    return _average(np.where(scaled, ndtr(z), (gap > 0).astype(np.float64)))
 
 
 def lower_confidence_bound(mean: ArrayLike, sd: ArrayLike, beta: float) -> FloatArray:
@@ -173,7 +173,10 @@ def _moments(mean: ArrayLike, sd: ArrayLike) -> tuple[FloatArray, FloatArray]:
 def _scaled_gap(
     mean: ArrayLike, sd: ArrayLike, best: ArrayLike
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_], FloatArray]:
-    """Return sd, best - mean, where sd is positive, and z, which is 0 elsewhere."""
+    """Return sd, best - mean, where sd counts, and z, which is 0 elsewhere.
+
+    A standard deviation that is 0, or so small that the square of z overflows, does not count.
+    """
     m, s = _moments(mean, sd)
     if np.any(np.isnan(best)):
         raise DataError("best is NaN; it must be the smallest value observed so far")
@@ -181,8 +184,10 @@ def _scaled_gap(
         gap = np.broadcast_to(np.asarray(best, dtype=np.float64), m.shape) - m
     except ValueError as error:
         raise DataError(f"best has shape {np.shape(best)} and mean {m.shape}; they must agree") from error
-    positive = s > 0
-    return s, gap, positive, np.divide(gap, s, out=np.zeros_like(gap), where=positive)
+    with np.errstate(over="ignore"):
+        z = np.divide(gap, s, out=np.full_like(gap, np.inf), where=s > 0)
+        scaled = ~np.isinf(np.square(z))
+    return s, gap, scaled, np.where(scaled, z, 0.0)
 
 
 def _average(value: FloatArray) -> FloatArray:

@@ -97,6 +97,18 @@ def test_points_with_zero_standard_deviation():
     assert expected_improvement(1.0, 0.0, 2.0) == 1.0
 
 
+@pytest.mark.parametrize(("mean", "sd"), [(-1.0, 1e-310), (-1e10, 1e-300), (-2.0, 1e-160), (3.0, 1e-310)])
+def test_a_vanishing_standard_deviation_is_that_of_a_known_value(mean, sd):
+    gain = max(-mean, 0.0)
+    log_gain = np.log(gain) if gain else -np.inf
+    assert expected_improvement([mean], [sd], 0.0).tolist() == [gain]
+    assert log_expected_improvement([mean], [sd], 0.0) == pytest.approx([log_gain])
+    assert probability_of_improvement([mean], [sd], 0.0).tolist() == [float(gain > 0)]
+    draws = [[mean], [3.0]], [[sd], [0.0]]
+    assert expected_improvement(*draws, 0.0).tolist() == [gain / 2]
+    assert log_expected_improvement(*draws, 0.0) == pytest.approx([log_gain - np.log(2)])
+
+
 def test_beta_schedule():
     assert beta_schedule(3, 2, 0.1) == pytest.approx(2 * np.log(2 * 9 * np.pi**2 / 0.6))
     # As the notes claim, positive for every delta in (0, 1), D >= 1, t >= 1.
