@@ -37,6 +37,10 @@ class Prior(ABC):
             if field.name not in (*self._real, *self._scales) and np.any(value <= 0):
                 raise DataError(f"{self!r}: {field.name} must be positive")
             object.__setattr__(self, field.name, value.item() if value.ndim == 0 else tuple(value.tolist()))
+        sizes = {field.name: v.size for field, v in zip(fields(self), self._values, strict=True) if v.ndim}
+        if len(set(sizes.values())) > 1:
+            lengths = " and ".join(f"{name} has {size}" for name, size in sizes.items())
+            raise DataError(f"{self!r}: {lengths} values; give one for each dimension, or a single number")
 
     @cached_property
     def _values(self) -> tuple[FloatArray, ...]:
