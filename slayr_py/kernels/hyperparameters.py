@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from slayr_py.errors import DataError
-from slayr_py.kernels.prior import Prior
+from slayr_py.kernels.prior import SUM_ROUNDING, Prior
 from slayr_py.kernels.priors import HalfNormal, LogNormal, Normal
 from slayr_py.space import FloatArray
 
@@ -24,7 +24,7 @@ _SUPPORTS: dict[str, tuple[str, Callable[[FloatArray], bool]]] = {
     "positive": ("positive and finite", lambda v: bool(np.all(v > 0))),
     "non-negative": ("non-negative and finite", lambda v: bool(np.all(v >= 0))),
     "unit interval": ("in [0, 1]", lambda v: bool(np.all((v >= 0) & (v <= 1)))),
-    "simplex": ("non-negative with sum 1", lambda v: bool(np.all(v >= 0) and abs(v.sum() - 1) < 1e-9)),
+    "simplex": ("non-negative with sum 1", lambda v: bool(np.all(v >= 0) and abs(v.sum() - 1) < SUM_ROUNDING)),
 }
 
 
@@ -76,7 +76,8 @@ class Hyperparameter:
             raise DataError(f"theta[{self.name!r}] has shape {array.shape}; give shape {self.shape}")
         description, legal = _SUPPORTS["non-negative" if self.may_vanish else self.prior.support]
         if not (np.all(np.isfinite(array)) and legal(array)):
-            raise DataError(f"theta[{self.name!r}] is {array.tolist()}; it must be {description}")
+            total = f" with sum {array.sum():.9g}" if self.prior.support == "simplex" else ""
+            raise DataError(f"theta[{self.name!r}] is {array.tolist()}{total}; it must be {description}")
         return array
 
     def outside_prior(self, draws: FloatArray) -> Iterator[str]:

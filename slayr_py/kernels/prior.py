@@ -14,6 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
 
+SUM_ROUNDING = 1e-6
+"""Accepted rounding error of the sum of weights; weights in single precision have 1e-7."""
+
 
 @dataclass(frozen=True)
 class Prior(ABC):

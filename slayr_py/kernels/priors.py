@@ -11,7 +11,7 @@ from scipy import special
 from typing_extensions import override
 
 from slayr_py.errors import DataError
-from slayr_py.kernels.prior import Prior
+from slayr_py.kernels.prior import SUM_ROUNDING, Prior
 from slayr_py.space import FloatArray
 
 _LARGEST_LOGARITHM = 300.0  # exp(300)^2, a variance, is a finite number
@@ -214,7 +214,7 @@ class Dirichlet(Prior):
     def log_density(self, value: ArrayLike) -> FloatArray:
         x = np.asarray(value, np.float64)
         concentration = np.broadcast_to(self._values[0], x.shape[-1:])
-        inside = np.all(x >= 0, axis=-1) & (np.abs(x.sum(axis=-1) - 1) < 1e-6)
+        inside = np.all(x >= 0, axis=-1) & (np.abs(x.sum(axis=-1) - 1) < SUM_ROUNDING)
         density = np.sum(special.xlogy(concentration - 1, np.where(inside[..., None], x, 1.0)), axis=-1)
         return np.where(
             inside, density + special.gammaln(concentration.sum()) - special.gammaln(concentration).sum(), -np.inf

@@ -128,6 +128,18 @@ def test_priors_fit_the_hyperparameters(case):
         assert h.labels is None or h.dimension
 
 
+@pytest.mark.parametrize(("case", "name"), [("fm-power", "weights"), ("pretrained-plain", "share")], indirect=["case"])
+def test_weights_in_single_precision_are_accepted(case, name):
+    kernel, encoder = case
+    points = random_points(encoder, 3, 14)
+    theta = random_theta(kernel, encoder, np.random.default_rng(15))
+    for w in (np.array([0.2, 0.3, 0.5]), np.array([0.7, 0.1, 0.2])):
+        single = kernel.gram(points, points, theta | {name: w.astype(np.float32)})
+        np.testing.assert_allclose(single, kernel.gram(points, points, theta | {name: w}), rtol=1e-6)
+    with pytest.raises(DataError, match=r"with sum 0.999; it must be non-negative with sum 1"):
+        kernel.gram(points, points, theta | {name: [0.2, 0.3, 0.499]})
+
+
 def test_bad_hyperparameters_are_named(case):
     kernel, encoder = case
     points = random_points(encoder, 3, 14)
