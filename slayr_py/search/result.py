@@ -135,7 +135,8 @@ class SearchResult:
         """One row for each proposal of the strategy.
 
         The columns are ``fit``, ``step``, ``expression``, ``parent``, ``leaves``, ``parameters``, all scores, ``best``
-        so far, ``seconds``, ``evaluations`` of the density, ``cached`` and ``failure``.
+        so far, ``seconds``, ``evaluations`` of the density, ``cached`` and ``failure``. Expressions are in canonical
+        form.
 
         ``fit`` is the number of fits so far; a cached row costs none. ``bic`` and ``rmse`` are negated, so that larger
         is better in every column of scores.
