@@ -26,7 +26,8 @@ ROOMS = [
 """From the bottom to the top: a room may import those before it. `svm` stands apart and imports kernels only."""
 
 INFERENCE = [
-    ["diagnostics", "log_sum_exp", "warp"],
+    ["log_sum_exp", "normal"],
+    ["diagnostics", "warp"],
     ["sampling"],
     ["model", "named_priors", "observed"],
     ["modes"],
