@@ -25,6 +25,8 @@ from slayr_py.space import FloatArray, signed
 _EPS = float(np.finfo(np.float64).eps)
 _FEW = 8  # Lanczos is faster for up to about n / 8 eigenpairs
 _FIRST_GUESS = 32
+REPEATED = 1e-8
+"""Relative difference up to which two eigenvalues count as one that is repeated."""
 _BLOCK = 128  # rows in a block of the symmetry check, small enough for the cache
 
 
@@ -60,6 +62,8 @@ def decompose(gram: FloatArray, rank: float | None = None, tol: float = 1e-10) -
         if pairs is None:
             break
         if pairs.values.sum() >= wanted:
+            if _is_incomplete(gram, pairs):
+                break
             _refuse_indefinite(gram, tol * pairs.values[0])
             return keep(pairs, rank, trace)
     values, vectors = eigh(gram, driver="evd", check_finite=False)
@@ -73,8 +77,7 @@ def keep(pairs: Eigenpairs, rank: float | None, trace: float) -> Eigenpairs:
     values, vectors = pairs
     if values[0] <= 0:
         raise DataError("all kernel values are 0, so there are no features; check the inputs and their scale")
-    # Independent rounding errors in the entries of K change eigenvalues by about sqrt(n) eps |K|.
-    r = int(np.count_nonzero(values > 2 * np.sqrt(len(vectors)) * _EPS * values[0]))
+    r = int(np.count_nonzero(values > _rounding(pairs)))
     if isinstance(rank, Integral):
         r = min(r, int(rank))
     elif rank is not None:
@@ -82,9 +85,13 @@ def keep(pairs: Eigenpairs, rank: float | None, trace: float) -> Eigenpairs:
     return Eigenpairs(np.array(values[:r]), np.ascontiguousarray(signed(vectors[:, :r])))
 
 
-def largest(matrix: Any, k: int, **options: Any) -> Eigenpairs | None:
-    """Return the k largest eigenpairs by ARPACK from a fixed start, descending; None if it does not converge."""
-    start = np.random.default_rng(0).uniform(-1.0, 1.0, matrix.shape[0])
+def largest(matrix: Any, k: int, seed: int = 0, **options: Any) -> Eigenpairs | None:
+    """Return the k largest eigenpairs by ARPACK from a fixed start, descending; None if it does not converge.
+
+    A start vector leads to only one eigenvector of a repeated eigenvalue. Rounding errors lead to the others, but not
+    always before k other eigenpairs have converged: then copies are missing, and smaller eigenvalues take their places.
+    """
+    start = np.random.default_rng(seed).uniform(-1.0, 1.0, matrix.shape[0])
     try:
         values, vectors = eigsh(matrix, k=k, **{"which": "LA", "v0": start, **options})
     except ArpackError:
@@ -133,6 +140,11 @@ def check_rank(rank: object, n: int) -> None:
     raise DataError(f"rank must be an integer from 1 to n = {n}, a share of the trace in (0, 1) or None, got {rank!r}")
 
 
+def _rounding(pairs: Eigenpairs) -> float:
+    """Return twice the change of eigenvalues by independent rounding errors of K, which is about sqrt(n) eps |K|."""
+    return float(2 * np.sqrt(len(pairs.vectors)) * _EPS * pairs.values[0])
+
+
 def _guesses(rank: float | None, n: int) -> list[int]:
     """Return the numbers of eigenpairs to try with ARPACK, in order, before a full decomposition."""
     if rank is None:
@@ -145,11 +157,28 @@ def _guesses(rank: float | None, n: int) -> list[int]:
     return guesses[:-1]
 
 
+def _is_incomplete(gram: FloatArray, pairs: Eigenpairs) -> bool:
+    """Return whether an eigenvalue beyond these exceeds the smallest of them.
+
+    If none does, s I - (K - P D P') has a Cholesky factor for s a little above the smallest.
+    """
+    values, vectors = pairs
+    negative = ((vectors * values) @ vectors.T).T
+    negative -= gram
+    negative[np.diag_indices_from(negative)] += (1 + REPEATED) * max(values[-1], 0.0) + _rounding(pairs)
+    return not _has_cholesky(negative)
+
+
+def _has_cholesky(matrix: FloatArray) -> bool:
+    """Return whether a symmetric matrix in Fortran order, which is overwritten, is positive definite."""
+    return not dpotrf(matrix, lower=1, clean=0, overwrite_a=1)[1]
+
+
 def _refuse_indefinite(gram: FloatArray, shift: float) -> None:
     """Raise ``DataError`` if an eigenvalue is below -shift, which is when K + shift I has no Cholesky factor."""
     shifted = gram.copy(order="F")
     shifted[np.diag_indices_from(shifted)] += max(shift, 0.0)
-    if dpotrf(shifted, lower=1, clean=0, overwrite_a=1)[1]:
+    if not _has_cholesky(shifted):
         n = len(gram)
         ends = [float(eigh(gram, eigvals_only=True, subset_by_index=[i, i])[0]) for i in (0, n - 1)]
         raise _indefinite(*ends)

@@ -10,10 +10,11 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.csgraph import laplacian
+from scipy.sparse.linalg import LinearOperator, splu
 
 from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
-from slayr_py.svm.eigenpairs import is_few, largest
+from slayr_py.svm.eigenpairs import REPEATED, is_few, largest
 
 
 class LaplacianSpectrum(NamedTuple):
@@ -79,14 +80,39 @@ def laplacian_spectrum(weights: Any, normalized: bool, rank: float | None) -> La
     if rank is not None and is_few(rank, n):
         # Eigenvalues of a large graph cluster near 0; the eigenvalues of (L + shift I)^-1 are well separated.
         shift = 1e-2 * matrix.trace() / n
-        smallest = largest(matrix, int(rank), sigma=-shift, which="LM")
+        inverse = LinearOperator((n, n), matvec=splu(matrix + shift * sparse.eye_array(n, format="csc")).solve)
+        smallest = largest(matrix, int(rank), sigma=-shift, which="LM", OPinv=inverse)
         top = largest(matrix, 1)
         if smallest is not None and top is not None:
-            values = np.maximum(smallest.values[::-1], 0.0)
-            vectors = smallest.vectors[:, ::-1]
-            return LaplacianSpectrum(values, vectors, float(top.values[0]))
+            found = _completed(smallest.values[::-1], smallest.vectors[:, ::-1], inverse, shift)
+            if found is not None:
+                return LaplacianSpectrum(*found, float(top.values[0]))
     values, vectors = eigh(matrix.toarray(), driver="evd", check_finite=False)
     return LaplacianSpectrum(np.maximum(values, 0.0), vectors, float(values[-1]))
+
+
+def _completed(
+    values: FloatArray, vectors: FloatArray, inverse: LinearOperator, shift: float
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the r smallest eigenpairs of L from r that may lack copies of repeated eigenvalues; None without success.
+
+    A copy that is missing is the largest eigenpair of (L + shift I)^-1 without the part of those found.
+    """
+    r = len(values)
+    while True:
+        weights = 1 / (values + shift)
+
+        def rest(x: FloatArray, weights: FloatArray = weights, vectors: FloatArray = vectors) -> FloatArray:
+            return np.asarray(inverse.matvec(x) - vectors @ (weights * (vectors.T @ x)))
+
+        missing = largest(LinearOperator(inverse.shape, matvec=rest, dtype=np.float64), 1, seed=len(values))
+        if missing is None:
+            return None
+        if missing.values[0] <= (1 + REPEATED) * np.sort(weights)[-r]:
+            order = np.argsort(values, kind="stable")[:r]
+            return np.maximum(values[order], 0.0), vectors[:, order]
+        values = np.append(values, 1 / missing.values - shift)
+        vectors = np.column_stack([vectors, missing.vectors])
 
 
 def _matrix(graph: Any) -> Any:

@@ -77,6 +77,16 @@ def test_ranks_agree_with_lapack(rank):
     assert (pairs.vectors[first, np.arange(len(first))] > 0).all()
 
 
+@pytest.mark.parametrize("rank", [5, 12, 0.6])
+def test_no_copy_of_a_repeated_eigenvalue_is_missing(rank):
+    rng = np.random.default_rng(1)
+    group = rng.permutation(np.repeat(np.arange(25), rng.integers(3, 9, 25)))
+    sizes = np.sort(np.bincount(group))[::-1]
+    r = rank if rank >= 1 else 1 + np.searchsorted(np.cumsum(sizes), rank * len(group))
+    one_hot = np.eye(25)[group]
+    np.testing.assert_allclose(decompose(one_hot @ one_hot.T, rank).values, sizes[:r], rtol=1e-12)
+
+
 @pytest.mark.parametrize("rank", [None, 20, 0.9])
 @pytest.mark.parametrize("gram", [K, X @ X.T], ids=["full rank", "rank 4"])
 def test_eigenpairs_are_repeatable_bit_for_bit(gram, rank):

@@ -102,6 +102,14 @@ def test_few_eigenpairs_of_a_large_sparse_graph(name, normalized):
     assert corner.shape == (2, 12)
 
 
+def test_few_eigenpairs_of_a_graph_of_several_components():
+    sizes = np.random.default_rng(3).integers(8, 16, 6)
+    graph = nx.disjoint_union_all([nx.gnp_random_graph(int(n), 0.5, seed=300 + i) for i, n in enumerate(sizes)])
+    few = svm.Diffusion(graph).eigenpairs(6)
+    np.testing.assert_allclose(few.values, 1, rtol=1e-12)
+    np.testing.assert_allclose(few.vectors.T @ few.vectors, np.eye(6), atol=1e-12)
+
+
 def test_rank_as_a_share_of_the_trace():
     kernel = svm.Diffusion(KARATE)
     values = kernel.eigenpairs().values
