@@ -94,17 +94,23 @@ def save_plot(kind: Literal["trace", "pair"], posterior: xr.Dataset, names: list
         plt.close(figure)
 
 
+def fewest_draws(chains: int) -> int:
+    """Return the number of draws per chain below which convergence is undefined: four, for a single chain eight."""
+    return 8 if chains == 1 else 4
+
+
 def convergence(variables: Mapping[str, FloatArray]) -> dict[str, float]:
     """Return the worst rank-normalised split R-hat, bulk and tail effective sample size over variables (c, s, ...).
 
-    The two halves of a single chain count as two chains. All are NaN with fewer than four draws per chain.
+    The two halves of a single chain count as two chains. All are NaN below :func:`fewest_draws`.
     """
     module = arviz()
     flat = np.concatenate([v.reshape(*v.shape[:2], -1) for v in variables.values()], axis=-1)
+    enough = flat.shape[1] >= fewest_draws(len(flat))
     if len(flat) == 1:
         half = flat.shape[1] // 2
-        flat = flat[0, : 2 * half].reshape(2, half, -1)
-    if flat.shape[1] < 4:
+        flat = flat[0, : 2 * half].reshape(2, half, flat.shape[-1])
+    if not enough:
         return dict.fromkeys(("rhat_max", "ess_bulk_min", "ess_tail_min"), float("nan"))
     dataset = xr.Dataset({"x": (("chain", "draw", "i"), flat)})
     with warnings.catch_warnings():

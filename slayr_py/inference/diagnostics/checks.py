@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut, convergence, energy_fractions
+from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut, convergence, energy_fractions, fewest_draws
 from slayr_py.space import FloatArray
 
 ESS_PER_CHAIN = 50
@@ -235,7 +235,7 @@ class Diagnostics:
     ok : bool
         Whether all diagnostics are within their limits.
     messages : tuple of str
-        One message per diagnostic outside its limit, with value, limit and remedy.
+        One message per diagnostic outside its limit, with value, limit and remedy; one for all that need more draws.
     limits : dict of str to float
         Limits by the names of the diagnostics.
     loo_pareto_k_max : float
@@ -297,7 +297,7 @@ class Diagnostics:
         return cls(**(plain | texts))
 
     def __str__(self) -> str:
-        if np.isfinite(self.rhat_max):
+        if np.isfinite(self.rhat_max) or "rhat_max" in self.limits:
             return f"rhat {self.rhat_max:.3f} ess {self.ess_bulk_min:.0f} div {self.divergences}"
         return f"k-hat {self.pareto_k:.2f}" if np.isfinite(self.pareto_k) else "point estimate"
 
@@ -362,7 +362,14 @@ def diagnose(
         checks = [*checks, INFLUENCE]
     limits = {check.name: check.limit(facts) for check in checks}
     outside = [check for check in checks if not check.passes(numbers[check.name], limits[check.name])]
-    messages = tuple(
+    short: tuple[str, ...] = ()
+    if sampler and hyperparameters:
+        chains, draws = next(iter(hyperparameters.values())).shape[:2]
+        if draws < (fewest := fewest_draws(chains)):
+            # The numbers that are undefined have one message.
+            short = (f"too few draws to check convergence, {draws} < {fewest} per chain: more draws",)
+            outside = [check for check in outside if not np.isnan(numbers[check.name])]
+    messages = short + tuple(
         check.message(numbers[check.name], limits[check.name], facts) for check in outside if not check.note
     )
     return Diagnostics(**numbers, ok=not messages, messages=messages, limits=limits)

@@ -44,6 +44,13 @@ def test_an_observation_without_a_tail_does_not_change_the_others(branin_posteri
     np.testing.assert_array_equal(changed.pareto_k[others], whole.pareto_k[others])
 
 
+@pytest.mark.parametrize(("chains", "n"), [(1, 1), (1, 7), (2, 3)])
+def test_convergence_is_undefined_with_few_draws(chains, n):
+    draws = np.random.default_rng(0).normal(size=(chains, n + 1, 2))
+    assert np.isnan(list(convergence({"mu": draws[:, :n]}).values())).all()
+    assert n == 1 or np.isfinite(list(convergence({"mu": draws}).values())).all()
+
+
 @pytest.mark.parametrize("k", [0.2, 0.5, 1.0])
 def test_the_tail_shape_of_pareto_ratios_is_estimated(k):
     # Ratios u^-k have the shape k; that of 190 of 4000 has a standard error of (1 + k) / sqrt(190), less for the prior.

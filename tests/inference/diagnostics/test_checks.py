@@ -96,7 +96,12 @@ def test_the_documentation_names_the_checks():
 
 def test_undefined_diagnostics_fail():
     short = replace(crafted(), sampler={name: values[:, :3] for name, values in crafted().sampler.items()})
-    assert {"rhat_max", "ess_bulk_min", "ess_tail_min"} <= set(diagnosed(short, draws()[:, :3]).outside)
+    check = diagnosed(short, draws()[:, :3])
+    assert {"rhat_max", "ess_bulk_min", "ess_tail_min"} <= set(check.outside) and not check.ok
+    assert check.messages[0] == "too few draws to check convergence, 3 < 4 per chain: more draws"
+    assert "nan" not in " ".join(check.messages) and str(check) == "rhat nan ess nan div 0"
+    (alone,) = (m for m in diagnosed(short, draws()[:1, :7]).messages if "convergence" in m)
+    assert "7 < 8 per chain" in alone
 
 
 def test_hyperparameters_that_are_all_fixed_have_no_monte_carlo_error():
