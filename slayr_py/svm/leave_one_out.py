@@ -117,13 +117,16 @@ def _leave_out(machine: Any, gram: FloatArray, y: FloatArray) -> _LeftOut | None
 
 
 def _solve(machine: Any, gram: FloatArray, y: FloatArray, tolerance: float) -> tuple[FloatArray, float] | None:
-    """Return alpha and b of a machine of scikit-learn; None if it does not converge."""
+    """Return alpha and b of a machine of scikit-learn; None if it does not converge or they are not finite."""
     if is_classifier(machine) and np.ptp(y) == 0:
         return np.zeros(len(y)), float(y[0])  # points of one class: every other point is predicted to be in it
     machine.set_params(max_iter=_MOST_ITERATIONS, tol=tolerance)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        machine.fit(gram, y)
+        try:
+            machine.fit(gram, y)
+        except ValueError:  # alpha or b is not finite: kernel values are too large
+            return None
     if machine.fit_status_:
         return None
     alpha = np.zeros(len(y))

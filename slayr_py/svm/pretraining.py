@@ -84,7 +84,7 @@ class Pretraining:
     classes : tuple
         The two labels, sorted; empty for numbers.
     table : DataFrame
-        Every setting that was tried: lengthscale, C, epsilon, loo_mse (NaN if a solver did not converge), n_support.
+        Every setting that was tried: lengthscale, C, epsilon, loo_mse (NaN if the fit failed), n_support.
     messages : list of str
         Warnings about the fit for the user.
     """

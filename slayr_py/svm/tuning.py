@@ -53,7 +53,7 @@ class Tuning:
     ----------
     fits : dict of Setting to Fit
     failed : list of Setting
-        Settings at which a solver did not converge.
+        Settings at which a solver did not converge, or kernel values or the error were too large.
     """
 
     def __init__(self, u: FloatArray, y: FloatArray, kernel: Callable[[Lengthscale], FreeKernel], machine: str) -> None:
@@ -117,18 +117,20 @@ class Tuning:
             setting = Setting(lengthscale, cost, epsilon)
             if setting in self.fits or setting in self.failed:
                 continue
-            gram = self.kernel(lengthscale).evaluate(self.u, self.u)
-            fit = MACHINES[self.machine](gram, self.y, cost, epsilon)
-            if fit is None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                gram = self.kernel(lengthscale).evaluate(self.u, self.u)
+                fit = MACHINES[self.machine](gram, self.y, cost, epsilon) if np.isfinite(gram).all() else None
+            if fit is None or not np.isfinite(fit.loo_mse):
                 self.failed.append(setting)
             else:
                 self.fits[setting] = fit
 
     def _smallest(self) -> Setting:
         if not self.fits:
+            others = "" if self.machine == "ridge" else ", a larger epsilon, or machine='ridge'"
             raise DataError(
-                f"no fit converged at any of {len(self.failed)} settings; use a smaller C, a larger epsilon, or "
-                "machine='ridge'"
+                f"no fit converged at any of {len(self.failed)} settings; use a longer lengthscale or origin='centre', "
+                f"for smaller kernel values, or a smaller C{others}"
             )
         return min(self.fits, key=lambda setting: self.fits[setting].loo_mse)
 

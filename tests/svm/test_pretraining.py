@@ -248,6 +248,17 @@ def test_a_fit_that_does_not_converge_is_a_row_without_a_number(monkeypatch):
         svm.pretrain(plane(), configs, y, C=1e4, lengthscale=0.5)
 
 
+def test_a_setting_with_too_large_kernel_values_is_a_row_without_a_number():
+    X = np.random.default_rng(0).random((12, 2))
+    corner = {"a": (0.0, 1.0), "b": (0.0, 1.0)}, X, np.sin(5 * X[:, 0]) + X[:, 1], "exponential"
+    trained = svm.pretrain(*corner, C=1.0, origin="corner")
+    failed = trained.table["loo_mse"].isna()
+    assert failed.any() and np.isfinite(trained.loo_mse) and (trained.table["lengthscale"][~failed] > 0.1).all()
+    for machine, advice in (("svr", "machine='ridge'$"), ("ridge", "longer lengthscale .* smaller C$")):
+        with pytest.raises(DataError, match=f"no fit converged at any of 1 settings; .*{advice}"):
+            svm.pretrain(*corner, machine, C=1.0, lengthscale=0.01, origin="corner")
+
+
 def test_a_machine_for_pairs_is_thinned(monkeypatch):
     monkeypatch.setattr(tuning, "_MOST_SUPPORT", 8)
     monkeypatch.setattr("slayr_py.kernels.learned.reweighting._MOST_FEATURES", 3)
