@@ -187,5 +187,6 @@ def _refuse_indefinite(gram: FloatArray, shift: float) -> None:
 def _indefinite(smallest: float, greatest: float) -> DataError:
     return DataError(
         f"the kernel is indefinite: its Gram matrix has the eigenvalue {smallest:.6g} (the largest is {greatest:.6g}), "
-        "so it is not an inner product of features; use a Mercer kernel, or raise tol if this is rounding"
+        "so it is not an inner product of features; use a Mercer kernel or, if this is rounding, a larger tol of "
+        "KernelFactorization, in a pipeline with a linear machine (the tol of KernelSVC or KernelSVR is the solver's)"
     )

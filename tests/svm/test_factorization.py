@@ -117,8 +117,10 @@ def test_rounding_is_clipped_and_indefinite_matrices_are_refused(rank):
 def test_tolerance_of_negative_eigenvalues():
     gram = np.diag([1.0, 1.0, -1e-4])
     assert svm.KernelFactorization("precomputed", tol=1e-3).fit_transform(gram).shape == (3, 2)
-    with pytest.raises(DataError, match="-0.0001"):
-        svm.KernelFactorization("precomputed").fit(gram)
+    for machine in (svm.KernelFactorization("precomputed"), svm.KernelSVC("precomputed", tol=0.1)):
+        with pytest.raises(DataError, match=r"-0\.0001 .* larger tol of KernelFactorization, in a pipeline"):
+            machine.fit(gram, [0, 1, 1])
+    make_pipeline(svm.KernelFactorization("precomputed", tol=1e-3), SVC(kernel="linear")).fit(gram, [0, 1, 1])
 
 
 def test_cross_validation_selects_rows_and_columns_of_a_gram_matrix():
