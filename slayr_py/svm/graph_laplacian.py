@@ -72,7 +72,8 @@ def weights_of(graph: Any) -> Any:
 def laplacian_spectrum(weights: Any, normalized: bool, rank: float | None) -> LaplacianSpectrum:
     """Return the spectrum of L = D - A, or of D^(-1/2) L D^(-1/2), whose eigenvalues lie in [0, 2].
 
-    All eigenvalues, or the ``rank`` smallest by ARPACK if these are few. The row of a node without edges is zero in
+    All eigenvalues, or the ``rank`` smallest by ARPACK if these are few, with one more run for a single eigenpair, and
+    another one for each copy of a repeated eigenvalue that is missing. The row of a node without edges is zero in
     either Laplacian; self-loops have no effect.
     """
     matrix = laplacian(weights, normed=normalized).tocsc()
