@@ -325,7 +325,7 @@ class Encoder(Layout):
     def inside(self, configs: Encoded, recorded: bool = False) -> BoolArray:
         """Return which configurations satisfy the constraints on inputs, (n,).
 
-        With ``recorded``, violations by at most 1% of a constraint's scale count as rounding of recorded values.
+        With ``recorded``, small violations count as rounding of recorded values: see `Region.nearly_holds`.
         """
         if self.region is None:
             return np.ones(len(configs), dtype=np.bool_)

@@ -164,6 +164,46 @@ def test_gradients_beyond_all_numbers_leave_a_point_where_it_is():
     assert inside.tolist() == [False, True] and encoded.unit_values[0].tolist() == [1.0, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("bounds", "within", "excess"),
+    [
+        ({"x": (0.0, 100.0)}, "exp(x) <= 1000", lambda c: np.exp(c["x"]) - 1000),
+        ({"x": (0.0, 100.0), "y": (0.0, 1.0)}, "exp(x) <= 1e12", lambda c: np.exp(c["x"]) - 1e12),
+        ({"x": (0.0, 100.0), "y": (0.0, 100.0)}, "x**6 + y**6 <= 1", lambda c: c["x"] ** 6 + c["y"] ** 6 - 1),
+        ({"x": (0.0, 10.0), "y": (0.0, 50.0)}, "x * exp(y) <= 3", lambda c: c["x"] * np.exp(c["y"]) - 3),
+        ({"x": (0.0, 1.0)}, "1 / x <= 5", lambda c: 1 / c["x"] - 5),
+        ({"x": (0.0, 1.0)}, "log(x) >= -2", lambda c: -2 - np.log(c["x"])),
+        ({"x": (0.0, 1e9), "y": (0.0, 1e9)}, "x + y <= 1e9", lambda c: c["x"] + c["y"] - 1e9),
+        ({"x": (0.0, 1e9), "y": (0.0, 1.0)}, "x <= 0", lambda c: c["x"]),
+        ({"x": (0.0, 1e9), "y": (0.0, 1.0)}, "x == 5", lambda c: abs(c["x"] - 5)),
+        ({"x": (0.0, 1e4), "y": (0.0, 1e4)}, "x * y == 12", lambda c: abs(c["x"] * c["y"] - 12)),
+    ],
+)
+def test_steep_and_large_sides_hold_at_each_configuration(bounds, within, excess):
+    encoder = Encoder(bounds, within=[within])
+    encoded, inside = encoder.resolve(np.random.default_rng(1).random((100, len(bounds))))
+    assert inside.mean() > 0.9
+    rows = [*encoder.decode(encoded[np.flatnonzero(inside)]), *encoder.sobol(8, 1)]
+    assert max(excess(dict(config)) for config in rows) <= 1e-9
+
+
+def test_an_equality_may_be_off_by_the_rounding_of_its_parameters():
+    encoder = Encoder({"x": (0.0, 20.0), "y": (0.0, 1.0)}, within=["exp(x) == 1e8"])
+    encoded, inside = encoder.resolve(np.random.default_rng(1).random((20, 2)))
+    assert inside.all()
+    assert max(abs(config["x"] - np.log(1e8)) for config in encoder.decode(encoded)) <= 3e-13
+    reciprocal = Encoder({"x": (0.0, 1.0)}, within=["1 / x == 5"])
+    assert not reciprocal.inside(reciprocal.encode([{"x": 1e-12}])).any()
+
+
+def test_recorded_values_are_rounded_by_a_hundredth_of_their_range_at_most():
+    encoder = Encoder({"x": (0.0, 100.0)}, within=["exp(x) <= 1000"])
+    assert encoder.inside(encoder.encode([{"x": 7.5}, {"x": 8.5}, {"x": 60.0}]), recorded=True).tolist() == [1, 0, 0]
+    encoder = Encoder(mixture(), within=["x1 + x2 + x3 == 1"])
+    thirds = encoder.encode([{"x1": third, "x2": third, "x3": third} for third in (0.333, 0.32)])
+    assert encoder.inside(thirds, recorded=True).tolist() == [True, False]
+
+
 def test_fixed_values_leave_the_rest_to_the_constraints():
     encoder = Encoder(mixture(), within=["x1 + x2 + x3 == 1"])
     fixed = encoder.fix({"x1": 0.4})

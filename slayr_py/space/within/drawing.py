@@ -63,8 +63,7 @@ def integer_exchanges(region: Region) -> list[tuple[list[int], FloatArray]]:
 
 def why_empty(region: Region, numbers: FloatArray, active: BoolArray) -> str:
     """Describe why no configuration (n, D) of many satisfies the constraints: which of them cannot hold."""
-    excess = region.excess(numbers, active)
-    never = [k for k in range(len(region.constraints)) if (excess[:, k] > region.tolerances[k]).all()]
+    never = np.flatnonzero(region.violated(numbers, active).all(axis=0)).tolist()
     some = slice(_REPAIRED)
     for k in never:
         alone = region.only(k)

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from slayr_py.space.dimension import FloatArray
 from slayr_py.space.rules import BoolArray
 from slayr_py.space.within.nearest import nearest, nearest_each
-from slayr_py.space.within.region import Region
+from slayr_py.space.within.region import TOLERANCE, Region
 
-_NEWTON_STEPS = 15
+_LINEAR_STEPS = 2  # the second one mends rounding errors of the first
+_NEWTON_STEPS = 100  # an exponential function needs one for each unit of its argument
 _PROGRESS = 0.7  # factor below which a step reduces the violation enough
 _PATIENCE = 4  # steps without enough progress until a row is given up
 _FAR = 1e-3  # of the scale of a constraint: slack from which the tangent of a constraint is ignored
-_NEAR = 100  # tolerances from which an inequality counts as active
+_NEAR = 100  # tolerances or margins within which an inequality counts as active
 
 
 def repair(region: Region, numbers: FloatArray, active: BoolArray, movable: BoolArray) -> FloatArray:
@@ -41,13 +42,14 @@ def repair(region: Region, numbers: FloatArray, active: BoolArray, movable: Bool
     outside = np.flatnonzero(~region.holds(numbers, active))
     least = np.full(len(numbers), np.inf)
     stalled = np.zeros(len(numbers), dtype=np.intp)
-    for _ in range(_NEWTON_STEPS):
+    straight = all(c.is_linear or not c.has_slopes for c in region.constraints)
+    for _ in range(_LINEAR_STEPS if straight else _NEWTON_STEPS):
         for rows, columns in groups(region, active, movable, outside):
             moved = _step(region, repaired[rows], active[rows], columns)
             known = np.isfinite(moved).all(axis=1)
             repaired[np.ix_(rows[known], columns)] = moved[known]
         outside = outside[~region.holds(repaired[outside], active[outside])]
-        if not len(outside) or all(c.is_linear or not c.has_slopes for c in region.constraints):
+        if not len(outside):
             break
         violation = _violation(region, repaired[outside], active[outside])
         stalled[outside] = np.where(violation < _PROGRESS * least[outside], 0, stalled[outside] + 1)
@@ -90,8 +92,13 @@ def _step(region: Region, numbers: FloatArray, active: BoolArray, columns: NDArr
         is_equality = np.array([region.constraints[k].is_equality for k in used], dtype=np.bool_)
         equal, below = used[is_equality], used[~is_equality]
         s = region.scaled(numbers, columns)
-        s = nearest(s, normals[0, equal], values[:, equal], normals[0, below], values[:, below])
-        return region.unscaled(np.clip(s, 0.0, 1.0), columns)
+        margins = _margins(region, numbers, normals, columns)[:, below]
+        moved = nearest(s, normals[0, equal], values[:, equal], normals[0, below], values[:, below] + margins)
+        # Bounds may leave no room for a margin.
+        rows = np.flatnonzero(np.isnan(moved).any(axis=1) & margins.any(axis=1))
+        left = values[rows]
+        moved[rows] = nearest(s[rows], normals[0, equal], left[:, equal], normals[0, below], left[:, below])
+        return region.unscaled(np.clip(moved, 0.0, 1.0), columns)
     moved = _tangent_step(region, numbers, active, columns, used, np.zeros(len(columns), dtype=np.bool_))
     curved = region.logs_of(columns, linear=False)
     if not curved.any():
@@ -124,13 +131,15 @@ def _tangent_step(
 ) -> FloatArray:
     """Return the nearest numbers (n, C) in the tangents of constraints by s, of ``curved`` columns by unit values."""
     values, normals = linearise(region, numbers, active, columns)
+    margins = _margins(region, numbers, normals, columns)
     slopes = region.unit_steps(numbers)[:, columns] / region.width[columns]
     with np.errstate(over="ignore", invalid="ignore"):
         normals *= np.where(curved, slopes, 1.0)[:, None, :]
     names = {region.dimensions[j].name for j in columns[curved]}
     straight = np.array([c.is_linear and not names.intersection(c.names) for c in region.constraints])
     is_equality = np.array([c.is_equality for c in region.constraints])
-    right = values + np.where(straight | is_equality, 0.0, 0.5 * region.tolerances)
+    margins = np.maximum(margins, np.where(straight, 0.0, 0.5 * TOLERANCE))
+    right = values + np.where(is_equality, 0.0, margins)
     near = is_equality | straight | (values > -_FAR * region.scales)
     s = region.scaled(numbers, columns, curved)
     moved = nearest_each(s, normals[:, used], right[:, used], is_equality[used], near[:, used])
@@ -158,6 +167,20 @@ def linearise(
     return values, normals
 
 
+def _margins(region: Region, numbers: FloatArray, normals: FloatArray, columns: NDArray[np.intp]) -> FloatArray:
+    """Return the slack (n, K) with which inequalities survive the rounding of numbers; 0 below the tolerance.
+
+    Parameters
+    ----------
+    normals : (n, K, C) float64
+        Gradients by s of the columns, which are rounded.
+    """
+    steps = region.rounding(numbers)[:, columns] / region.width[columns]
+    with np.errstate(over="ignore"):
+        errors = np.einsum("nkc,nc->nk", np.abs(normals), steps)
+    return np.where(errors > TOLERANCE, errors, 0.0)
+
+
 def along_faces(
     region: Region,
     numbers: FloatArray,
@@ -176,9 +199,10 @@ def along_faces(
     """
     width = gradients.shape[1]
     values, normals = linearise(region, numbers, active, np.arange(width))
+    margins = _margins(region, numbers, normals, np.arange(width))
     normals *= (region.unit_steps(numbers) / region.width)[:, None, :]
     equal = np.array([c.is_equality for c in region.constraints])
-    near = values > -_NEAR * region.tolerances
+    near = values > -_NEAR * np.maximum(margins, TOLERANCE)
     projectors = np.zeros((len(units), width, width))
     for row, gradient in enumerate(gradients):
         moving = np.flatnonzero(gradient != 0)

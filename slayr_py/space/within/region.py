@@ -25,11 +25,12 @@ from slayr_py.space.rules import BoolArray
 from slayr_py.space.within.rules import InputConstraint
 
 TOLERANCE = 1e-9
-"""Largest violation of a constraint by a suggestion, in the units of the constraint. It grows to the rounding errors
-of double precision if the sides of the constraint are above 100,000."""
+"""Largest violation of a constraint by a suggestion, in the units of the constraint. An equality also holds if a change
+of its parameters by their rounding errors changes the sign of the difference."""
 
-_ROUNDING = 1e-14  # of the scale of a constraint
-_RECORDED = 0.01  # of the scale: violations of past experiments that count as rounded values
+_ROUNDING = 1e-14  # of a number and of its lower bound: errors of a unit value in double precision
+_DECIMALS = 1e-13  # ConfigSpace's rounding of a float
+_RECORDED = 0.01  # of the scale, and of a unit value: violations of past experiments that count as rounded values
 _SCALE_POINTS = 256
 
 
@@ -61,7 +62,6 @@ class Region:
         self.lower = np.array([d.lower for d in dimensions])
         self.width = np.array([d.upper - d.lower for d in dimensions])
         self.scales = self._sample_scales()
-        self.tolerances = np.maximum(TOLERANCE, _ROUNDING * self.scales)
 
     @property
     def texts(self) -> list[str]:
@@ -91,21 +91,53 @@ class Region:
                 found[rows, k] = np.where(np.isnan(size), np.inf, size)
         return found
 
+    def violated(self, numbers: FloatArray, active: BoolArray) -> BoolArray:
+        """Return which constraints are violated beyond the tolerance, (n, K)."""
+        equal = np.array([c.is_equality for c in self.constraints])
+        violated = self.excess(numbers, active) > TOLERANCE
+        return violated & ~self._mended(violated & equal, numbers, active, self.rounding(numbers))
+
     def holds(self, numbers: FloatArray, active: BoolArray) -> BoolArray:
         """Return where all constraints hold, (n,)."""
-        return np.asarray((self.excess(numbers, active) <= self.tolerances).all(axis=1))
+        return np.asarray(~self.violated(numbers, active).any(axis=1))
 
     def nearly_holds(self, numbers: FloatArray, active: BoolArray) -> BoolArray:
-        """Return where all constraints hold up to the rounding of recorded values, 1% of the scale of a constraint."""
-        rounding = np.array([_RECORDED * c.has_slopes for c in self.constraints])
-        limits = np.maximum(self.tolerances, rounding * self.scales)
-        return np.asarray((self.excess(numbers, active) <= limits).all(axis=1))
+        """Return where all constraints hold up to the rounding of recorded values, (n,).
+
+        It is 1% of the scale of a constraint, and not more than changes of the parameters by 1% of their ranges mend.
+        """
+        violated = self.violated(numbers, active)
+        limits = np.array([_RECORDED * c.has_slopes for c in self.constraints]) * self.scales
+        small = violated & (self.excess(numbers, active) <= limits)
+        linear = np.array([c.is_linear for c in self.constraints])
+        mended = self._mended(small & ~linear, numbers, active, _RECORDED * self.unit_steps(numbers))
+        return np.asarray((~violated | small & linear | mended).all(axis=1))
+
+    def _mended(self, some: BoolArray, numbers: FloatArray, active: BoolArray, steps: FloatArray) -> BoolArray:
+        """Return which of some violations, (n, K), real parameters mend if each moves by its step (n, D) or less."""
+        mended = np.zeros_like(some)
+        for k in np.flatnonzero(some.any(axis=0)):
+            rows = np.flatnonzero(some[:, k])
+            value, slopes = self.evaluate(self.constraints[k], numbers[rows], active[rows])
+            moved = numbers[rows]
+            for name, slope in slopes.items():
+                j = self.position.get(name)
+                if j is not None and self.real[j]:
+                    moved[:, j] -= np.sign(value) * np.sign(slope) * steps[rows, j]
+            moved = np.clip(moved, self.lower, self.lower + self.width)
+            mended[rows, k] = np.sign(value) * self.evaluate(self.constraints[k], moved, active[rows])[0] <= 0
+        return mended
+
+    def rounding(self, numbers: FloatArray) -> FloatArray:
+        """Return the largest rounding errors of numbers that are stored as unit values, (n, D)."""
+        decimals = np.array([_DECIMALS * (d.kind == "float") for d in self.dimensions])
+        return np.asarray(decimals + _ROUNDING * (np.abs(self.lower) + np.abs(numbers - self.lower)))
 
     def broken(self, numbers: FloatArray, active: BoolArray) -> list[str]:
         """Describe the first violated constraint of each configuration, (n,); empty if none is violated."""
         texts = []
-        for row in self.excess(numbers, active):
-            violated = np.flatnonzero(row > self.tolerances)
+        for row, is_violated in zip(self.excess(numbers, active), self.violated(numbers, active), strict=True):
+            violated = np.flatnonzero(is_violated)
             text = ""
             if len(violated):
                 constraint = self.constraints[violated[0]]
@@ -137,7 +169,6 @@ class Region:
         alone = copy(self)
         alone.constraints = self.constraints[k : k + 1]
         alone.scales = self.scales[k : k + 1]
-        alone.tolerances = self.tolerances[k : k + 1]
         return alone
 
     def bounds_text(self, name: str) -> str:
