@@ -137,6 +137,13 @@ def test_a_move_changes_parameters_with_quoted_names(within):
     assert inside.all() and encoder.decode(encoded)[0]["my x"] == pytest.approx(0.25)
 
 
+@pytest.mark.parametrize("name", ["v_\u00b5L", "\u212b", "e\u0301", "lambda", "not", "None", "_quoted0", "exp"])
+def test_identifiers_and_keywords_are_names_as_they_are_written(name):
+    encoder = Encoder({name: (0.0, 10.0), "my x": (0.0, 1.0)}, within=[f"1e0*{name} - `my x` <= 5"])
+    configs = [{name: 5.5, "my x": 1.0}, {name: 6.5, "my x": 1.0}]
+    assert encoder.inside(encoder.encode(configs)).tolist() == [True, False]
+
+
 @pytest.mark.parametrize(("equal", "below", "width"), [(0, 1, 2), (1, 0, 2), (1, 2, 4), (2, 2, 5)])
 def test_nearest_points_of_many_constraints_are_those_of_one_search_each(equal, below, width):
     rng = np.random.default_rng(3)
@@ -237,8 +244,11 @@ def test_spread_represents_all_points_better_than_random_ones():
         (["1 <= 2"], "compares numbers and no parameter"),
         (["__import__('os').getcwd() <= 1"], "which is not arithmetic"),
         (["x1 ** x2 <= 1"], "has an exponent that is not a number; write exp"),
-        (["(lambda: 1)() <= x1"], "which is not arithmetic"),
+        (["(lambda: 1)() <= x1"], "is not a comparison"),
         (["x1 <= 1e999"], "which is not finite"),
+        (["x1 <= 10**400"], "'x1 <= 10\\*\\*400' has a number beyond 1.8e\\+308; write it in other units"),
+        (["x1 <= " + "9" * 400], "has a number beyond 1.8e"),
+        (["x1 ** 10**400 <= 1"], "has a number beyond 1.8e"),
         ([3], "give a text such as"),
         ("x1 <= 1", "give a list, as in within="),
         ([lambda c: None], "returns None .* not True or False"),

@@ -1,15 +1,18 @@
 """Parse comparisons of arithmetic expressions, and evaluate them with their derivatives.
 
 An expression has numbers, names of parameters, ``+ - * / **``, brackets, and the functions abs, exp, log and sqrt. A
-name that is not an identifier stands in backticks. Python's parser reads the text; only the nodes listed here are
-interpreted, and nothing is executed.
+name that is not an identifier stands in backticks. Python's parser reads the text, with placeholders for names that it
+would change or take for keywords; only the nodes listed here are interpreted, and nothing is executed.
 """
 
 from __future__ import annotations
 
 import ast
+import keyword
 import math
 import re
+import sys
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -20,7 +23,8 @@ from slayr_py.errors import SpaceError
 from slayr_py.space.dimension import FloatArray
 
 _LONGEST = 1000  # characters: Python's parser uses the stack
-_QUOTED = re.compile(r"`([^`]+)`")
+_NAMES = re.compile(r"`([^`]+)`|(?<![\w.])(?:[^\W\d]|[^\x00-\x7f])(?:\w|[^\x00-\x7f])*")
+_PLACEHOLDER = "_quoted"
 _FORM = 'write a comparison of numbers such as "x1 + x2 <= 1", "2*a - b >= 0.5" or "a * b == 3"'
 
 _Slope = TypeVar("_Slope", float, FloatArray)
@@ -84,25 +88,31 @@ def parse(text: str) -> list[Comparison]:
     SpaceError
         If the text is not a comparison of arithmetic expressions.
     """
-    quoted: list[str] = []
+    aliases: dict[str, str] = {}
 
     def placeholder(match: re.Match[str]) -> str:
-        quoted.append(match[1])
-        return f"_quoted{len(quoted) - 1}"
+        if match[1] is None and not _is_read_differently(match[0]):
+            return match[0]
+        alias = f"{_PLACEHOLDER}{len(aliases)}"
+        aliases[alias] = match[1] or match[0]
+        return alias
 
     what = f"the constraint {text!r:.200}"
     try:
         if len(text) > _LONGEST:
             raise SpaceError(f"{what} has more than {_LONGEST} characters; pass a function")
-        root = ast.parse(_QUOTED.sub(placeholder, text).strip(), mode="eval").body
+        root = ast.parse(_NAMES.sub(placeholder, text).strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise SpaceError(f"{what} is not a comparison; {_FORM}") from None
-    aliases = {f"_quoted{number}": name for number, name in enumerate(quoted)}
     if not isinstance(root, ast.Compare):
         raise SpaceError(f"{what} is not a comparison; {_FORM}")
     sides = [root.left, *root.comparators]
-    for side in sides:
-        _check(side, what)
+    try:
+        for side in sides:
+            _check(side, what)
+            _linear(side)
+    except OverflowError:
+        raise SpaceError(f"{what} has a number beyond {sys.float_info.max:.1e}; write it in other units") from None
     comparisons = []
     for left, relation, right in zip(sides, root.ops, sides[1:], strict=False):
         if isinstance(relation, ast.GtE | ast.Gt):
@@ -116,6 +126,12 @@ def parse(text: str) -> list[Comparison]:
         names = tuple(dict.fromkeys(found.values()))
         comparisons.append(Comparison(text, names, isinstance(relation, ast.Eq), difference, found))
     return comparisons
+
+
+def _is_read_differently(word: str) -> bool:
+    """Return whether Python reads a name as a keyword or another identifier, or it may be that of a placeholder."""
+    changed = word.isidentifier() and unicodedata.normalize("NFKC", word) != word
+    return keyword.iskeyword(word) or changed or word.startswith(_PLACEHOLDER)
 
 
 def _parameters(node: ast.AST) -> Iterator[str]:
