@@ -18,7 +18,7 @@ from slayr_py.errors import SpaceError
 from slayr_py.inference import Model
 from slayr_py.kernels import NOISE, Composite, LogNormal
 from slayr_py.kernels.expressions import CONSTANT, Leaf, add, multiply
-from slayr_py.space import Encoded, Encoder, FloatArray
+from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 from slayr_py.study.storage.curves import MOST_POINTS, Curve, thinned
 from slayr_py.study.storage.flat_space import encode_partly, to_space, widest
 from slayr_py.study.storage.trials import trial_configuration
@@ -174,6 +174,13 @@ class EncodedTrials:
     def config(self, curve: Curve) -> Encoded | None:
         """Return the configuration of a trial; None if it cannot be modelled."""
         return self.configs.get(curve.number)
+
+    def has(self, curve: Curve, fixed: Fixed | None) -> bool:
+        """Return whether a trial has the fixed values."""
+        if fixed is None:
+            return True
+        config = self.config(curve)
+        return config is not None and bool(fixed.hold(config)[0])
 
 
 class Rows(NamedTuple):

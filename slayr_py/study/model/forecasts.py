@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import InferenceError
 from slayr_py.inference import as_stan_seed
-from slayr_py.space import Encoder
+from slayr_py.space import Encoder, Fixed
 from slayr_py.study.model.curve_model import ConditionedCurves, CurveFit
 from slayr_py.study.model.curve_points import EncodedTrials, NoForecast, PointsOfCurves, Rows
 from slayr_py.study.storage.curves import Curve, curve_of
@@ -46,7 +46,7 @@ class Forecast(NamedTuple):
     """Step after which it was made."""
 
     probability: float
-    """Probability that the final value is better than the best one so far."""
+    """Probability that the final value is better than ``best``."""
 
     mean: float
     """Median of the final value."""
@@ -54,7 +54,7 @@ class Forecast(NamedTuple):
     sd: float
 
     best: float
-    """Best value so far."""
+    """Best value so far, of the trials with the same fixed values."""
 
     inflation: float
     """Factor on the standard deviations: the root mean square of `ConditionedCurves.errors`."""
@@ -94,22 +94,23 @@ class Forecasts:
     _fit: tuple[object, CurveFit] | None = None
     _conditioned: tuple[object, ConditionedCurves] | None = None
 
-    def forecast(self, study: Study, trial: FrozenTrial) -> Forecast:
-        """Predict the final value of a trial from all curves.
+    def forecast(self, study: Study, trial: FrozenTrial, fixed: Fixed | None = None) -> Forecast:
+        """Predict the final value of a trial from all curves; compare it with the trials that have the fixed values.
 
         Raises
         ------
         NoForecast
-            If there are too few complete trials, the steps of the trials have different units, or the trial cannot be
-            modelled.
+            If there are too few complete trials or none with the fixed values, the steps of the trials have different
+            units, or the trial cannot be modelled.
         """
         with self._lock:
             trials = sorted(study.get_trials(deepcopy=False), key=_finished_at)
             sign = -1.0 if study.directions[0] == StudyDirection.MAXIMIZE else 1.0
-            best = self._best(trials, sign)
+            complete = self._complete(trials)
             others = [self._curve(each) for each in trials if each.number != trial.number]
             own = self._curve(trial)
             points = self._points(study, own, others, sign)
+            best = self._best(complete, points, fixed)
             conditioned = self._condition(points, [curve for curve in others if curve.state != TrialState.RUNNING])
             running = [points.of(curve) for curve in others if curve.state == TrialState.RUNNING]
             known = [each for each in running if each is not None]
@@ -148,17 +149,24 @@ class Forecasts:
             self._curves[trial.number] = curve
         return curve
 
-    def _best(self, trials: Sequence[FrozenTrial], sign: float) -> float:
-        """Return the smallest signed value of a feasible trial."""
-        finals = [(trial, curve.final, curve) for trial in trials if (curve := self._curve(trial)).final is not None]
-        known = sum(len(curve.steps) > 0 for _, _, curve in finals)
+    def _complete(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+        """Return the trials with a final value, of which enough have a curve."""
+        complete = [trial for trial in trials if self._curve(trial).final is not None]
+        known = sum(len(self._curve(trial).steps) > 0 for trial in complete)
         if known < self.complete:
             raise NoForecast(f"{known} of {self.complete} complete trials have a curve")
-        names = {name for trial, _, _ in finals for name in trial.constraints}
-        usable = [sign * final for trial, final, _ in finals if final is not None and is_feasible(trial, names)]
-        if not usable:
+        return complete
+
+    def _best(self, complete: Sequence[FrozenTrial], points: PointsOfCurves, fixed: Fixed | None) -> float:
+        """Return the smallest signed value of a feasible trial with the fixed values."""
+        names = {name for trial in complete for name in trial.constraints}
+        feasible = [self._curve(trial) for trial in complete if is_feasible(trial, names)]
+        if not feasible:
             raise NoForecast("no complete trial is feasible")
-        return min(usable)
+        comparable = [curve for curve in feasible if points.trials.has(curve, fixed)]
+        if not comparable:
+            raise NoForecast("no feasible complete trial has the fixed values")
+        return min(points.sign * curve.final for curve in comparable if curve.final is not None)
 
     def _points(self, study: Study, own: Curve, others: Sequence[Curve], sign: float) -> PointsOfCurves:
         last = last_step(others)

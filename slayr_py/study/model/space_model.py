@@ -165,18 +165,20 @@ class SpaceModel:
         given = self.encoder.fix(context, "context: ")
         return given if self.fixed is None else self.encoder.fix({**self.fixed.values, **given.values}, "context: ")
 
-    def fixed_in(self, trial: FrozenTrial) -> Fixed | None:
-        """Return the fixed values of a trial, from its context and from the sampler.
-
-        With constraints on inputs, the values of an enqueued trial are fixed too: the others must suit them.
-        """
+    def compared_in(self, trial: FrozenTrial) -> Fixed | None:
+        """Return the fixed values, from the context of a trial and from the sampler, of trials to compare it with."""
         context = trial.user_attrs.get(CONTEXT_KEY)
-        if context:
-            return self.fixed_with(context)
+        return self.fixed_with(context) if context else self.fixed
+
+    def fixed_in(self, trial: FrozenTrial) -> Fixed | None:
+        """Return the fixed values of a trial that is to be suggested: those of `compared_in` and enqueued ones.
+
+        With constraints on inputs, the values of an enqueued trial are fixed: the others must suit them.
+        """
         enqueued = enqueued_values(trial)
         known = {name: value for name, value in enqueued.items() if name in self.encoder.names}
-        if self.encoder.region is None or not known:
-            return self.fixed
+        if CONTEXT_KEY in trial.user_attrs or self.encoder.region is None or not known:
+            return self.compared_in(trial)
         try:
             return self.fixed_with(known)
         except SpaceError:  # `check_enqueued` reports it

@@ -32,8 +32,9 @@ def curve_table(study: Study) -> pd.DataFrame:
     pandas.DataFrame
         number, state, steps (last reported step), reported (number of values), ignored (reported values that are not
         finite), decided (step of the last decision), probability that the final value is better than ``best``, the best
-        value at that time; mean and sd of the predicted final value; evidence and evidence_sd, what the model of the
-        objective learns from a pruned trial; value of a complete trial; why there was no decision.
+        value at that time of the trials with the same fixed values; mean and sd of the predicted final value; evidence
+        and evidence_sd, what the model of the objective learns from a pruned trial; value of a complete trial; why
+        there was no decision.
     """
     columns = ["number", "state", "steps", "reported", "ignored", "decided", "probability", "best", "mean", "sd"]
     columns += ["evidence", "evidence_sd", "value", "why"]

@@ -35,7 +35,8 @@ class Prune(BasePruner):
     ones. A trial is pruned when the probability that its final value will be better than the best value so far is
     below ``probability``. A trial that a `StanGPSampler` has suggested with its model is pruned only when its own curve
     says so too: it has at least halved that probability, or alone gives one below ``probability``. It is pruned without
-    that below the square of ``probability``.
+    that below the square of ``probability``. With ``fixed=`` or a context of `slayr_py.study.ask`, the best value is
+    that of the trials with the same fixed values.
 
     Parameters
     ----------
@@ -96,8 +97,10 @@ class Prune(BasePruner):
         decisions = record.get("decisions", [])
         if step is None or (decisions and 1 + step < _GROWTH * (1 + decisions[-1]["step"])):
             return False
+        declared = declared_space_of(study)
+        fixed = None if declared is None else declared.compared_in(stored)
         try:
-            forecast = self._memory.forecasts(self, study).forecast(study, trial)
+            forecast = self._memory.forecasts(self, study).forecast(study, trial, fixed)
         except NoForecast as reason:
             if reason.kind and record.get("why") != str(reason):
                 self._memory.warn(f"trial {trial.number} is not pruned: {reason}", reason.kind)

@@ -17,12 +17,12 @@ PRUNE_KEY = "slayr:prune"
 """Trial attribute: {"decisions", "pruned", "threshold", "evidence", "why"}.
 
 A decision is {"step", "probability", "mean", "sd", "best", "inflation", "without", "by_curve"}: probability of a better
-final value than ``best``, the best value so far; median and half the interval of one standard deviation of the
-predicted final value, in the objective's units; the factor on the standard deviation; and the probability without the
-trial's own curve, and under this curve alone (1 if it says nearly nothing). The last decision ``pruned`` the trial or
-not. "evidence" is [value, sd]: what the curve says about the final value or, if that is nearly nothing, the prediction.
-The model of the objective is fitted to it if the trial was pruned. "why" is the reason for a
-decision that was due and is missing; absent otherwise."""
+final value than ``best``, the best value so far of the trials with the same fixed values; median and half the interval
+of one standard deviation of the predicted final value, in the objective's units; the factor on the standard deviation;
+and the probability without the trial's own curve, and under this curve alone (1 if it says nearly nothing). The last
+decision ``pruned`` the trial or not. "evidence" is [value, sd]: what the curve says about the final value or, if that
+is nearly nothing, the prediction. The model of the objective is fitted to it if the trial was pruned. "why" is the
+reason for a decision that was due and is missing; absent otherwise."""
 
 MOST_POINTS = 8
 """Most points of a curve that a model is fitted to."""

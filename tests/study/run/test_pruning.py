@@ -302,6 +302,26 @@ def test_a_running_trial_counts_through_its_curve():
     assert predicted[1] < predicted[0] - 0.01
 
 
+@pytest.mark.parametrize("as_context", [False, True])
+def test_a_trial_is_compared_with_those_that_have_its_fixed_values(tmp_path, as_context):
+    """Final values are 5 higher at the level b."""
+    space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0), "k": ["a", "b"]})
+    given = {"storage": f"sqlite:///{tmp_path / 'study.db'}", "study_name": "s", "n_initial": 16, "seed": 1}
+    pruner = sl.Prune(0.2)  # the runs share what it has computed
+    for level, n in (("a", 5), ("b", 7), ("a", 1)):
+        values = {"k": level}
+        study = create_study(space, pruner=pruner, fixed=None if as_context else values, **given)
+        for _ in range(n):
+            trial = sl.study.ask(study, values if as_context else None)
+            report(study, trial, [(step, y + 5 * (level == "b")) for step, y in curve(trial.params).items()])
+    table = curve_table(study)
+    assert list(table["number"][table["decided"].isna()]) == [0, 1, 2, 5]  # 5 is the first one with the level b
+    assert "PRUNED" in table["state"][5:12].tolist()
+    levels = np.array([trial.params["k"] for trial in study.trials])
+    for number, best in table.loc[table["decided"].notna(), ["number", "best"]].itertuples(index=False):
+        assert best == table["value"][:number][levels[:number] == levels[number]].min()
+
+
 @pytest.mark.parametrize("reports", [0, 5])
 def test_a_pruner_without_reports_is_a_warning(reports):
     def silent(config, trial):
