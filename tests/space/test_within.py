@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, OrdinalHyperparameter
 from scipy.stats import kstest
 
 from slayr_py import SpaceError
@@ -209,6 +209,20 @@ def test_recorded_values_are_rounded_by_a_hundredth_of_their_range_at_most():
     encoder = Encoder(mixture(), within=["x1 + x2 + x3 == 1"])
     thirds = encoder.encode([{"x1": third, "x2": third, "x3": third} for third in (0.333, 0.32)])
     assert encoder.inside(thirds, recorded=True).tolist() == [True, False]
+
+
+def test_a_single_level_changes_no_move_of_other_parameters():
+    space = ConfigurationSpace({"a": (0, 10), "b": (0, 10)})
+    alone = Encoder(space, within=["a + b == 10"])
+    with_level = ConfigurationSpace({"a": (0, 10), "b": (0, 10)})
+    with_level.add(OrdinalHyperparameter("level", [3]))
+    encoder = Encoder(with_level, within=["a + b + level == 13"])
+    changes = [change.tolist() for _, change in encoder.exchanges]
+    assert changes == [change.tolist() for _, change in alone.exchanges] and len(changes) == 4
+    gradients = np.array([[1.0, 2.0, 0.0]])
+    projector = encoder.along(encoder.encode([{"a": 4, "b": 6, "level": 3}]), gradients)
+    moved = alone.along(alone.encode([{"a": 4, "b": 6}]), gradients[:, :2])
+    np.testing.assert_array_equal(projector[:, :2, :2], moved)
 
 
 def test_fixed_values_leave_the_rest_to_the_constraints():

@@ -60,7 +60,7 @@ class Region:
             self._check_names(constraint, space)
         self.real = np.array([d.is_real for d in dimensions])
         self.lower = np.array([d.lower for d in dimensions])
-        self.width = np.array([d.upper - d.lower for d in dimensions])
+        self.width = np.array([d.upper - d.lower or 1.0 for d in dimensions])  # 1 for a single level
         self.scales = self._sample_scales()
 
     @property
