@@ -149,14 +149,19 @@ def cost_figure(study: Study) -> Figure:
     Raises
     ------
     DataError
-        If no trial has a cost, or the study has several objectives.
+        If the study has no cost, no trial has returned it, or the study has several objectives.
     """
     check_one_objective(study, "the best value against the cost has one: use hypervolume_figure")
     name = cost_name(study)
     costs = {} if name is None else costs_of_trials(study, name)
     comparable = [trial for trial in comparable_trials(study) if trial.number in costs]
     if np.isnan([*costs.values()]).all():
-        raise DataError(f"no trial of study {study.study_name!r} has a cost: use cost=")
+        if name is None:
+            raise DataError(f"study {study.study_name!r} has no cost: use cost=")
+        raise DataError(
+            f"no trial of study {study.study_name!r} has returned the cost {name!r}: return it beside the value, as in "
+            f"return value, {{{name!r}: cost}}"
+        )
     figure, axes = figure_and_axes(4.0)
     paid = cumulative(costs, [trial.number for trial in comparable])
     running = np.maximum if study.direction == StudyDirection.MAXIMIZE else np.minimum

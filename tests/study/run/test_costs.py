@@ -89,6 +89,10 @@ def test_missing_costs_are_named_and_stop_the_study_in_the_end():
             run(bowl, 5, n_initial=5, max_consecutive_failures=2, study_name="none", storage=(store := memory()))
     study = optuna.load_study(study_name="none", storage=store)
     assert [trial.state for trial in study.trials] == [TrialState.COMPLETE] * 2
+    with pytest.raises(sl.DataError, match="no trial of study 'none' has returned the cost 'euros': return it beside"):
+        cost_figure(study)
+    with pytest.raises(sl.DataError, match="has no cost: use cost="):
+        cost_figure(create_study({"x": (0.0, 1.0)}))
 
 
 def memory():
