@@ -47,8 +47,8 @@ def non_dominated(values: FloatArray) -> NDArray[np.bool_]:
     left = np.lexsort(values.T)  # a point comes after those that dominate it
     if values.shape[1] == 2 and len(left):
         ordered = values[left]
-        better = np.diff(np.minimum.accumulate(ordered[:, 0]), prepend=np.inf) < 0
-        better[0] = True
+        least = np.minimum.accumulate(ordered[:, 0])
+        better = np.append(True, least[1:] < least[:-1])  # not differences: values may be infinite
         last = np.maximum.accumulate(np.where(better, np.arange(len(left)), 0))
         kept[left] = np.all(ordered == ordered[last], axis=1)
         return kept

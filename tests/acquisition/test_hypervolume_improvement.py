@@ -82,6 +82,14 @@ def test_fronts_of_many_points_have_the_hypervolume_of_another_library(objective
     np.testing.assert_allclose(hypervolume(points, reference), moocore.hypervolume(points, ref=reference), rtol=1e-12)
 
 
+@pytest.mark.parametrize("objectives", [2, 3])
+def test_infinite_values_are_dominated_by_finite_ones_alone(objectives):
+    points = np.full((4, objectives), np.inf)
+    assert non_dominated(points).all()
+    points[2] = 0.0
+    assert non_dominated(points).tolist() == [False, False, True, False]
+
+
 def test_the_number_of_boxes_stays_small():
     """n + 1 for two objectives; without joined slices it would be 435 for three."""
     angle = np.linspace(0.05, 1.5, 30)
