@@ -88,7 +88,7 @@ class JointSpace:
         for name in encoder.names:
             space.add(encoder.space[name])
         space.add(Float(step, (0.0, 1.0)))
-        self.joint = Encoder(space)
+        self.joint = Encoder(space, encoder.requested_graphs)
         over_steps = add(Leaf("MAT52", (step,)), CONSTANT)
         kernel = Composite.from_node(multiply(Leaf("MAT52", encoder.names), over_steps))
         self.model = Model(self.joint, kernel, {NOISE.name: CURVE_NOISE})

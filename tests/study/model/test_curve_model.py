@@ -56,6 +56,14 @@ def test_the_joint_space_keeps_inactive_parameters_and_adds_the_step(fitted):
         assert row.active[0, names.index("depth")] != inactive[i]
 
 
+def test_the_joint_space_keeps_graphs():
+    encoder = Encoder({"k": (1, 9), "x": (0.0, 1.0)}, graphs={"k": "path"})
+    space = JointSpace(encoder)
+    configs = encoder.encode([{"k": k, "x": 0.5} for k in (1, 5, 9)])
+    column = space.joint.column_names.index("k")
+    np.testing.assert_array_equal(space.rows(configs, np.zeros(3)).columns[:, column], [0.0, 0.5, 1.0])
+
+
 def test_conditioning_on_a_running_curve_equals_conditioning_on_all_points(fitted):
     finished, running = fitted.curves[:6], [part(c, slice(0, 3)) for c in fitted.curves[6:]]
     there = fitted.fit.condition(Points.together([*finished, *running])).final(fitted.configs[[7]], [])
