@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import ClassVar, cast
 
 import numpy as np
+from scipy.stats import qmc
 from typing_extensions import override
 
 from slayr_py.kernels.expressions.pairs import Given
@@ -17,7 +18,7 @@ from slayr_py.space import Encoded, Encoder, FloatArray, Layout
 VANISHING = 1e-280
 """Variances below it are treated as 0."""
 
-_MEDIAN_POINTS = 256
+_LOG_MEDIAN_POINTS = 8  # binary logarithm
 
 
 class Features:
@@ -51,6 +52,7 @@ class Features:
         self._make_reweighted = reweighted
         self._origin = origin
         self._distance_scale = distance_scale
+        self._medians: list[tuple[Layout, float]] = []
         self._last: tuple[Encoded, Encoded, FloatArray, FloatArray, FloatArray] | None = None
         self.vanishing = 0
 
@@ -64,14 +66,25 @@ class Features:
         return self._reweighted.engine
 
     def distance_scale(self, encoder: Layout) -> float:
-        """Return the median squared distance of the features of points of the space."""
-        if self._distance_scale is None:
-            self._distance_scale = self.median_squared_distance(cast(Encoder, encoder), seed=1)
-        return self._distance_scale
+        """Return the squared distance that counts as 1: the given one, or the median over the space."""
+        if self._distance_scale is not None:
+            return self._distance_scale
+        for known, median in self._medians:
+            if known.matches(encoder):
+                return median
+        median = self.median_squared_distance(cast(Encoder, encoder), seed=1)
+        self._medians.append((encoder, median))
+        return median
 
     def median_squared_distance(self, encoder: Encoder, seed: int) -> float:
-        """Return the median squared distance of the features between 256 points of the space; 1 if it is 0."""
-        points = encoder.encode(encoder.sobol(_MEDIAN_POINTS, seed))
+        """Return the median squared distance of the features between 256 points of the space; 1 if it is 0.
+
+        Forbidden points and those outside constraints on inputs count too, so that all encoders that match have one
+        median: configurations of one may be compared with those of another.
+        """
+        whole = encoder.unconstrained
+        sobol = qmc.Sobol(len(whole.dimensions), scramble=True, rng=np.random.default_rng(seed))
+        points, _ = whole.resolve(whole.from_uniform(sobol.random_base2(_LOG_MEDIAN_POINTS)))
         distance = _squared_distance(*self.values(points, points))
         return float(np.median(distance[np.triu_indices(len(points), 1)])) or 1.0
 

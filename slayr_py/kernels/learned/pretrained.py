@@ -104,7 +104,8 @@ class Pretrained(Planned):
     family_options : mapping, optional
         ``degree`` and ``coef0`` of the polynomial family.
     distance_scale : float, optional
-        Squared distance of the features that counts as 1; by default the median over 256 points of the space.
+        Squared distance of the features that counts as 1; by default the median over 256 points of the space, whether
+        or not forbidden clauses and constraints allow them.
     ranges : mapping of str to sequence, optional
         Lower bound, upper bound, and whether the scale is logarithmic, of real parameters: the kernel is refused for a
         space with others.

@@ -128,6 +128,19 @@ def test_unit_of_the_feature_distance_is_its_median_over_the_space():
     assert np.median(other[np.triu_indices(256, 1)]) == pytest.approx(1.0, rel=1e-12)
 
 
+def test_the_unit_of_the_feature_distance_does_not_depend_on_the_spaces_seen_before():
+    space = ConfigurationSpace({"x": (0.0, 1.0), "z": (0.0, 1.0)})
+    coarse = ConfigurationSpace({"x": (0, 1), "z": (0, 1)})
+    encoders = [Encoder(space), Encoder(coarse), Encoder(space, within=["x + z <= 0.3"])]
+    used = kernel(layers=2, base=None)
+    scales = [used.features(encoder).distance_scale(encoder) for encoder in encoders]
+    for encoder, scale in zip(encoders, scales, strict=True):
+        fresh = kernel(layers=2, base=None)
+        assert fresh.features(encoder).distance_scale(encoder) == scale
+    # Configurations of encoders that match can be compared.
+    assert scales[0] == scales[2] != scales[1]
+
+
 ROUND_TRIPS = {
     "default": kernel(),
     "origin": kernel(
