@@ -64,8 +64,8 @@ def compile_together(builds: Sequence[Build], on_progress: Callable[[str], None]
     """
     programs = [build.program() for build in builds]
     with ExitStack() as locks:
-        for key in sorted(program.key for program in programs):
-            locks.enter_context(locked(key))
+        for name in (_NAME, *sorted(program.key for program in programs)):
+            locks.enter_context(locked(name))
         for program in programs:
             check_owner(program.exe.parent)
         if any(is_intact(program.exe) for program in programs):

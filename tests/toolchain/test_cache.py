@@ -8,8 +8,8 @@ import time
 import pytest
 
 from slayr_py.errors import ToolchainError
-from slayr_py.toolchain import compile_program, doctor
-from slayr_py.toolchain.cache import locked
+from slayr_py.toolchain import compile_program, compile_together, doctor, prepare_build
+from slayr_py.toolchain.cache import locked, remove_leftovers
 
 
 def test_leftovers_of_a_killed_build_are_removed(scripted, source, own_cache):
@@ -18,6 +18,12 @@ def test_leftovers_of_a_killed_build_are_removed(scripted, source, own_cache):
     (dead / "half").write_text("half")
     compile_program(source)
     assert not dead.exists()
+
+
+def test_a_build_leaves_a_running_build_of_several_programs_alone(scripted, source, compilations):
+    build = prepare_build(source, (), None, None, None)
+    assert compile_together([build], on_progress=lambda _: remove_leftovers())
+    assert compile_program(source).together and compilations() == 1
 
 
 def test_a_cache_that_cannot_be_written_raises(scripted, source, tmp_path, monkeypatch):
