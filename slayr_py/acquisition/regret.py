@@ -13,7 +13,6 @@ up to the border of its feasible configurations, and a pool lacks as much of the
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,6 +23,7 @@ from slayr_py.acquisition.drawn_minima import JointDraws, descend
 from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
+from slayr_py.threads import ignored_warnings
 
 _FUNCTIONS = 256
 _DRAWS = 16
@@ -118,8 +118,7 @@ def _promising(posterior: Posterior, pool: Candidates, feasibility: Sequence[Pos
 def _keep(values: FloatArray, lowest: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the rows of the minima and of the configurations with the lowest confidence bounds, by (k, m) values."""
     finite = np.where(np.isfinite(values), values, np.nan)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of configurations that no function admits
+    with ignored_warnings(RuntimeWarning):  # of configurations that no function admits
         bound = np.nanmean(finite, axis=0) - 2 * np.nanstd(finite, axis=0)
     promising = np.argsort(np.where(np.isfinite(bound), bound, np.inf), kind="stable")[:_POOL]
     return np.union1d(lowest, promising)

@@ -7,7 +7,6 @@ N : points; gram (N, N) : their kernel values; alpha (N,) : signed weights with 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 
 from slayr_py.space import FloatArray
+from slayr_py.threads import ignored_warnings
 
 _MOST_ITERATIONS = 300_000  # about 0.15 s for 100 points
 _TOLERANCE = 1e-3  # of the solver without a point, in standard deviations of the targets
@@ -121,12 +121,11 @@ def _solve(machine: Any, gram: FloatArray, y: FloatArray, tolerance: float) -> t
     if is_classifier(machine) and np.ptp(y) == 0:
         return np.zeros(len(y)), float(y[0])  # points of one class: every other point is predicted to be in it
     machine.set_params(max_iter=_MOST_ITERATIONS, tol=tolerance)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        try:
+    try:
+        with ignored_warnings(ConvergenceWarning):
             machine.fit(gram, y)
-        except ValueError:  # alpha or b is not finite: kernel values are too large
-            return None
+    except ValueError:  # alpha or b is not finite: kernel values are too large
+        return None
     if machine.fit_status_:
         return None
     alpha = np.zeros(len(y))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
@@ -15,13 +14,13 @@ import xarray as xr
 from scipy.special import logsumexp
 
 from slayr_py.space import FloatArray
+from slayr_py.threads import ignored_warnings
 
 
 @cache
 def arviz() -> Any:
     """Import ArviZ on first use (it takes a second), without its notice about version 1."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with ignored_warnings():
         import arviz as module
     return module
 
@@ -68,8 +67,7 @@ def leave_one_out(tree: xr.DataTree) -> LeaveOneOut | None:
 
 def _relative_efficiency(posterior: xr.Dataset) -> float:
     """Return the effective number of draws divided by their number, averaged over variables as in ArviZ' ``loo``."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with ignored_warnings():
         ess = arviz().ess(posterior, method="mean")
     mean = np.hstack([values.values.ravel() for values in ess.values()]).mean()
     return float(mean / (posterior.sizes["chain"] * posterior.sizes["draw"]))
@@ -80,8 +78,7 @@ def save_plot(kind: Literal["trace", "pair"], posterior: xr.Dataset, names: list
     module = arviz()
     trace = getattr(module, "plot_trace_dist", module.plot_trace)  # the plot of ArviZ 1 that shows densities too
     # ArviZ warns about later versions and missing fonts. Beyond 40 panels it omits some, and version 1 omits all.
-    with warnings.catch_warnings(), module.rc_context({"plot.max_subplots": None}):
-        warnings.simplefilter("ignore")
+    with ignored_warnings(), module.rc_context({"plot.max_subplots": None}):
         drawn = (trace if kind == "trace" else module.plot_pair)(posterior, var_names=names)
         if hasattr(drawn, "savefig"):  # a PlotCollection of ArviZ 1.x
             drawn.savefig(path)
@@ -113,8 +110,7 @@ def convergence(variables: Mapping[str, FloatArray]) -> dict[str, float]:
     if not enough:
         return dict.fromkeys(("rhat_max", "ess_bulk_min", "ess_tail_min"), float("nan"))
     dataset = xr.Dataset({"x": (("chain", "draw", "i"), flat)})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with ignored_warnings():
         return {
             "rhat_max": float(module.rhat(dataset)["x"].max()),
             "ess_bulk_min": float(module.ess(dataset, method="bulk")["x"].min()),
@@ -128,16 +124,14 @@ def standard_error(values: FloatArray) -> float:
         return float("nan")
     if not np.ptp(values):
         return 0.0
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with ignored_warnings(), np.errstate(all="ignore"):
         # ArviZ 0.23 returns an array with one entry if numba is installed.
         return float(np.asarray(arviz().mcse(values, method="mean")).item())
 
 
 def energy_fractions(energy: FloatArray) -> FloatArray:
     """Return the E-BFMI (c,) (Betancourt 2016) of energies (c, s); NaN if a chain is too short or does not move."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with ignored_warnings(), np.errstate(all="ignore"):
         return np.asarray(arviz().bfmi(energy), dtype=np.float64)
 
 
@@ -165,8 +159,7 @@ def _smooth(log_ratio: FloatArray, efficiency: float) -> tuple[FloatArray, Float
         Infinite if the tail has too few distinct values to fit a shape; its row of weights is then not smoothed.
     """
     module = arviz()
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with ignored_warnings(), np.errstate(all="ignore"):
         if hasattr(module, "psislw"):
             log_weights, pareto_k = module.psislw(log_ratio, efficiency)
         else:

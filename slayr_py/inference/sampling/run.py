@@ -6,7 +6,6 @@ import errno
 import logging
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -26,7 +25,7 @@ from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.run_folder import run_folder
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
-from slayr_py.threads import one_thread
+from slayr_py.threads import SharedChange, one_thread
 from slayr_py.toolchain import CompiledProgram
 
 _NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
@@ -69,7 +68,7 @@ def run(
         progress("fitting")
     started = time.perf_counter()
     try:
-        with ExitStack() as closing, _quiet_cmdstanpy(), one_thread():
+        with ExitStack() as closing, _QUIET_CMDSTANPY, one_thread():
             job = Job(program.model(), data, options, int(seed), start, closing)
             with _console_in_errors(job):
                 result = method.sample(job)
@@ -102,7 +101,7 @@ def generate(program: CompiledProgram, data: Mapping[str, Any], parameters: pd.D
     parameters : DataFrame
         One row per draw; columns named as Stan names them (``z_lengthscale[1]`` is ``z_lengthscale.1``).
     """
-    with run_folder() as folder, _quiet_cmdstanpy():
+    with run_folder() as folder, _QUIET_CMDSTANPY:
         data_file = folder / "data.json"
         cmdstanpy.write_stan_json(str(data_file), dict(data))
         return generated_quantities(str(program.exe), data_file, parameters, stan_seed(seed))
@@ -121,17 +120,18 @@ def _console_in_errors(job: Job) -> Iterator[None]:
         raise RuntimeError("\n".join([message, *consoles])) from error
 
 
-@contextmanager
-def _quiet_cmdstanpy() -> Iterator[None]:
+def _silence_cmdstanpy() -> Callable[[], object]:
     """Silence CmdStanPy, which logs every chain; exceptions and diagnostics report problems."""
     logger = get_logger()
     level = logger.level
     disabled = logger.disabled
     logger.setLevel(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            yield
-    finally:
+
+    def restore() -> None:
         logger.setLevel(level)
         logger.disabled = disabled
+
+    return restore
+
+
+_QUIET_CMDSTANPY = SharedChange(_silence_cmdstanpy)

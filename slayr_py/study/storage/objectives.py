@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from slayr_py.acquisition import MOST_OBJECTIVES
 from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
+from slayr_py.threads import ignored_warnings
 
 DIRECTIONS = ("minimize", "maximize")
 
@@ -102,8 +102,7 @@ def set_names(study: Study, names: Sequence[str]) -> None:
         If the study has other names.
     """
     if study.metric_names is None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ExperimentalWarning)
+        with ignored_warnings(ExperimentalWarning):
             study.set_metric_names(list(names))
     if study.metric_names != list(names):
         raise DataError(

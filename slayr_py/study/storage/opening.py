@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ from slayr_py.study.storage import workers
 from slayr_py.study.storage.optuna_private import DatabaseStorage
 from slayr_py.study.storage.retrying import MISSING, is_storage_error, storage_reason, was_deleted
 from slayr_py.study.storage.workers import WorkerStorage
+from slayr_py.threads import ignored_warnings
 
 LOCK_SECONDS = 60
 """Time to wait for a lock on an SQLite file. SQLite's five seconds are too short for several workers."""
@@ -78,8 +78,7 @@ def open_storage(
     while True:
         attempts -= 1
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ExperimentalWarning)  # for the heartbeat
+            with ignored_warnings(ExperimentalWarning):  # for the heartbeat
                 opened = (WorkerStorage if worker else DatabaseStorage)(
                     url.render_as_string(hide_password=False),
                     engine_kwargs=engine,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import threading
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -32,6 +31,7 @@ from slayr_py.study.storage.optuna_private import (
     id_of_study,
     id_of_trial,
 )
+from slayr_py.threads import ignored_warnings
 
 HEARTBEAT_SECONDS = 60
 """Interval of heartbeats. A process on another machine that sends none for twice this long counts as dead."""
@@ -167,8 +167,7 @@ def active_run(study: Study) -> Iterator[None]:
 
 def start_next_trial(study: Study) -> Trial:
     """Start the next trial as Optuna's own loop does, which fails the trials of silent processes first."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)
+    with ignored_warnings(ExperimentalWarning):
         fail_stale_trials(study)
     return study.ask()
 

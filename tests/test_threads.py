@@ -1,0 +1,52 @@
+"""Contexts that change the state of the process, in threads that overlap."""
+
+from __future__ import annotations
+
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from cmdstanpy.utils import get_logger
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from slayr_py.inference.sampling import run
+from slayr_py.threads import ignored_warnings, one_thread
+
+
+def blas_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def state():
+    return blas_threads(), get_logger().level, list(warnings.filters)
+
+
+@pytest.mark.parametrize("context", [one_thread, ignored_warnings, lambda: run._QUIET_CMDSTANPY])
+def test_contexts_that_overlap_leave_the_state_as_it_was(context):
+    with ThreadPoolExecutor(1) as thread, threadpool_limits(limits=2, user_api="blas"):
+        before = state()
+        first, second = context(), context()
+        first.__enter__()
+        changed = state()
+        thread.submit(second.__enter__).result()
+        first.__exit__(None, None, None)
+        assert state() == changed
+        thread.submit(second.__exit__, None, None, None).result()
+        assert state() == before
+
+
+def test_warnings_are_ignored_in_the_block_only():
+    with ignored_warnings(RuntimeWarning):
+        warnings.warn("ignored", RuntimeWarning, stacklevel=1)
+        with pytest.raises(UserWarning):
+            warnings.warn("another category", UserWarning, stacklevel=1)
+    with pytest.raises(RuntimeWarning):
+        warnings.warn("seen", RuntimeWarning, stacklevel=1)
+
+
+def test_an_error_leaves_the_state_as_it_was():
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = state()
+        with pytest.raises(ValueError, match="failed"), run._QUIET_CMDSTANPY, one_thread():
+            raise ValueError("failed")
+        assert state() == before
