@@ -105,7 +105,7 @@ class DeclaredSpace(SpaceModel):
         seed = self.bind(study)
         record = suggestion_record(trial)
         # A resumed trial of a killed process may already have its suggestion.
-        if "config" not in record or record.get("phase") == "enqueued":
+        if "config" not in record:
             with reading_once(study):
                 self._warn_of_left_out_trials(study)
                 record = suggest_next(self, study, trial, seed)
@@ -115,7 +115,8 @@ class DeclaredSpace(SpaceModel):
     def independent(self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
         """Return the suggested value of a parameter.
 
-        A parameter that is active only because another one was fixed is drawn at random.
+        A parameter that is active only because of enqueued values that no configuration has together is drawn at
+        random.
 
         Raises
         ------

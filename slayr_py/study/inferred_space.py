@@ -28,7 +28,7 @@ from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
 from slayr_py.study.model.surrogate import check_inferable
-from slayr_py.study.storage.attributes import FIT_KEY, store_suggestion, suggestion_record
+from slayr_py.study.storage.attributes import FIT_KEY, given_values, store_suggestion, suggestion_record
 from slayr_py.study.storage.flat_space import to_space
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.optuna_private import contains, set_trial_attribute, stored_trial
@@ -57,7 +57,7 @@ class InferredSpace:
         if options.initial_configs is not None:
             raise DataError("initial_configs needs a space: enqueue the configurations with study.enqueue_trial")
         if options.fixed is not None:
-            raise DataError("fixed needs a space: use optuna.samplers.PartialFixedSampler")
+            raise DataError("fixed needs a space: use optuna.samplers.PartialFixedSampler({...}, StanGPSampler())")
         if options.within is not None:
             raise DataError("within needs a space: StanGPSampler(space, within=[...])")
         if options.prior is not None:
@@ -84,10 +84,16 @@ class InferredSpace:
     def relative(
         self, study: Study, trial: FrozenTrial, search_space: Mapping[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Suggest the parameters of the relative search space together."""
+        """Suggest the parameters of the relative search space together, given those that have values."""
+        given = given_values(study, trial)
+        fixed = {name: each for name, each in self.relative_space(study).items() if name in given}
         config = suggestion_record(trial).get("config", {})
-        if not search_space.keys() <= config.keys() and (model := self._model(search_space)) is not None:
-            config = suggest_next(model, study, trial, self.seed)["config"]
+        if search_space.keys() - config.keys() - given.keys():
+            if (model := self._model({**fixed, **search_space})) is not None:
+                config = suggest_next(model, study, trial, self.seed)["config"]
+        elif fixed and not config:
+            known = {name: given[name] for name in fixed}
+            store_suggestion(study, trial, {"phase": "enqueued", "config": known})
         return {name: _within(config[name], search_space[name]) for name in search_space if name in config}
 
     def independent(self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
@@ -98,7 +104,8 @@ class InferredSpace:
             if name not in suggested:
                 for group in groups(study):
                     if group.get(name) == distribution:
-                        rest = {key: value for key, value in group.items() if key not in stored.params | suggested}
+                        known = (stored.params | suggested).keys() - given_values(study, stored).keys()
+                        rest = {key: value for key, value in group.items() if key not in known}
                         suggested = self._suggest_group(study, stored, rest)
             if name in suggested and contains(distribution, suggested[name]):
                 return suggested[name]

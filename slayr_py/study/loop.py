@@ -12,7 +12,7 @@ would have made without the interruption.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from optuna import Study, Trial
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import InferenceError
+from slayr_py.space import Fixed
 from slayr_py.study.model.proposal import Proposal
 from slayr_py.study.model.space_model import SpaceModel
 from slayr_py.study.storage.attributes import store_numbers, store_suggestion
@@ -71,15 +72,14 @@ def run_loop(
 
 def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
     """Suggest the configuration of a trial and store it: a point of the initial design, or what the model proposes."""
-    fixed = model.fixed_in(trial)
-    fixed_values = {} if fixed is None else {"fixed": dict(fixed.values)}
+    fixed = model.fixed_in(study, trial)
     _, search_stream, filling_stream = np.random.SeedSequence([seed, trial.number]).spawn(3)
 
     # Initial design
     design = model.design.with_history(study, seed)
     if trial.number < len(design):
         config = model.design.evaluate_at(study, trial, design[trial.number], filling_stream, fixed)
-        return store_suggestion(study, trial, {"phase": "initial", "config": config, **fixed_values})
+        return store_suggestion(study, trial, {"phase": "initial", "config": config, **_fixed(fixed, config)})
 
     # Fit until the diagnostics pass, search under the posterior, with more draws if the result is uncertain
     observed = observations_of_all(study, model.space)
@@ -100,7 +100,7 @@ def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int)
                 suggestion = proposal.settle(fitted, suggestion)
                 record = proposal.record(fitted, suggestion)
                 store_numbers(study, trial, record)
-                return store_suggestion(study, trial, record | fixed_values)
+                return store_suggestion(study, trial, record | _fixed(fixed, record["config"]))
         except InferenceError as error:
             why = str(error)
             text = f"trial {trial.number}: the fit failed, so a space-filling point is suggested: {why}"
@@ -109,4 +109,10 @@ def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int)
     # Nothing to fit, or the fit has failed
     with search_lock(study):
         config = model.design.fill(study, trial, filling_stream, fixed)
-        return store_suggestion(study, trial, {"phase": "random", "config": config, "error": why, **fixed_values})
+        record = {"phase": "random", "config": config, "error": why, **_fixed(fixed, config)}
+        return store_suggestion(study, trial, record)
+
+
+def _fixed(fixed: Fixed | None, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entry of a suggestion record with the values that were not searched, as the objective gets them."""
+    return {} if fixed is None else {"fixed": {name: config[name] for name in fixed.values}}

@@ -152,7 +152,9 @@ class StanGPSampler(BaseSampler):
     A trial that asks for a parameter that is not declared, that was declared with another range, or that is inactive in
     its configuration raises `SpaceError`, since the model would know nothing of the value. Optuna answers fixed
     parameters of enqueued trials and ranges with a single value without a sampler: the trial then has what it
-    evaluated. A complete trial that never asked for an active parameter is left out of the fit, with a warning.
+    evaluated, and the other parameters are suggested given these values. So are those of an Optuna
+    `PartialFixedSampler` around this sampler. A complete trial that never asked for an active parameter is left out of
+    the fit, with a warning.
 
     Without a space, objectives written for Optuna run unchanged. The parameters that all complete trials have are
     modelled together; those that occur in the same part of the trials, such as in one branch of the objective, are
@@ -203,8 +205,8 @@ class StanGPSampler(BaseSampler):
     ) -> Any:
         """Return the suggested value of a parameter.
 
-        A declared parameter that is active only because another one was fixed is drawn at random. Without a declared
-        space any parameter may be requested.
+        A declared parameter that is active only because of enqueued values that no configuration has together is drawn
+        at random. Without a declared space any parameter may be requested.
 
         Raises
         ------

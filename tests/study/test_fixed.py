@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import optuna
 import pytest
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import ConfigurationSpace, ForbiddenAndConjunction, ForbiddenEqualsClause
 from testing_studies import bowl, suggestion
 
 from slayr_py.acquisition import suggest
-from slayr_py.errors import DataError, SpaceError
+from slayr_py.errors import DataError, EnqueuedError, SpaceError
 from slayr_py.study import Result, ask, config_of, create_study, minimize, tell
 
 PAST = [({"x": x, "y": y}, bowl({"x": x, "y": y})) for x, y in ((-4.0, 3.0), (0.0, 9.0), (2.0, 8.0), (8.0, 1.0))]
@@ -101,6 +101,51 @@ def test_a_context_replaces_the_fixed_value_of_a_run_and_leaves_the_queue(plane)
     study.enqueue_trial({"x": 5.0, "y": 5.0})
     assert ask(study, context={"x": 3.0}).params == {"x": 3.0, "y": 2.0}
     assert ask(study).params == {"x": 5.0, "y": 5.0}
+
+
+@pytest.mark.stan
+def test_the_rest_of_an_enqueued_trial_is_searched_given_its_values(plane):
+    study = create_study(plane, n_initial=1, seed=1, history=PAST, method="map")
+    study.enqueue_trial({"y": 2.5})
+    enqueued = ask(study)
+    assert enqueued.params["y"] == 2.5 and suggestion(study.trials[-1])["fixed"] == {"y": 2.5}
+    context = create_study(plane, n_initial=1, seed=1, history=PAST, method="map")
+    assert enqueued.params == ask(context, {"y": 2.5}).params
+
+
+def forbidden() -> ConfigurationSpace:
+    space = ConfigurationSpace({"x": (0.0, 1.0), "a": ["p", "q"], "b": ["u", "v"]})
+    space.add(ForbiddenAndConjunction(ForbiddenEqualsClause(space["a"], "q"), ForbiddenEqualsClause(space["b"], "u")))
+    return space
+
+
+@pytest.mark.parametrize("fixed", [None, {"b": "u"}])
+def test_an_enqueued_value_is_never_completed_to_a_forbidden_configuration(fixed):
+    study = create_study(forbidden(), n_initial=8, seed=1, fixed=fixed)
+    for _ in range(6):
+        study.enqueue_trial({"a": "q"})
+    assert [ask(study).params["b"] for _ in range(6)] == ["v"] * 6
+    study.enqueue_trial({"x": 0.5, "a": "q", "b": "u"})
+    with pytest.raises(EnqueuedError, match="no configuration of the space has the values.*'q'.*'u'.*leave one out"):
+        ask(study)
+
+
+def test_enqueued_values_activate_their_parents_and_replace_fixed_ones_that_they_switch_off(mixed):
+    study = create_study(mixed, n_initial=9, seed=1, fixed={"degree": 3})
+    for values in ({"degree": 5}, {"kernel": "rbf"}, {"kernel": "rbf", "degree": 4}, {}):
+        study.enqueue_trial(values)
+    asked = [ask(study).params for _ in range(4)]
+    assert [params["kernel"] for params in asked] == ["poly", "rbf", "rbf", "poly"]
+    assert [params.get("degree") for params in asked] == [5, None, None, 3]
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_the_values_of_a_partial_fixed_sampler_are_fixed(plane):
+    study = create_study(plane, n_initial=4, seed=1, fixed={"x": 1.0, "y": 1.0})
+    study.sampler = optuna.samplers.PartialFixedSampler({"y": 2.0}, study.sampler)
+    study.enqueue_trial({"x": 3.0})
+    for x in (3.0, 1.0):
+        assert ask(study).params == {"x": x, "y": 2.0} == suggestion(study.trials[-1])["config"]
 
 
 def test_initial_configurations_get_the_fixed_values(plane):

@@ -123,6 +123,28 @@ def test_enqueued_trials_and_other_ranges_are_followed():
     assert 0 <= study.ask().suggest_float("never seen", 0, 1) <= 1
 
 
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_the_rest_is_suggested_given_enqueued_and_partly_fixed_values_also_on_a_grid():
+    study = optuna.create_study(sampler=StanGPSampler(n_initial=9, seed=4))
+    add(study, x=UNIT, s=KINDS["s"])
+    study.enqueue_trial({"s": 0.75})
+    study.ask({"s": KINDS["s"], "x": UNIT})
+    study.sampler = optuna.samplers.PartialFixedSampler({"s": 0.25}, study.sampler)
+    study.ask({"s": KINDS["s"], "x": UNIT})
+    for number, s in ((1, 0.75), (2, 0.25)):
+        record = suggestion(study.trials[number])
+        assert record["config"]["s"] == s and record["fixed"] == {"s": s}
+        assert record["config"]["x"] == study.trials[number].params["x"]
+
+
+def test_the_search_is_spared_if_all_parameters_of_the_main_group_were_enqueued():
+    study = optuna.create_study(sampler=StanGPSampler(n_initial=1, seed=4))
+    add(study, x=UNIT)
+    study.enqueue_trial({"x": 0.75})
+    study.ask({"x": UNIT, "new": UNIT})
+    assert suggestion(study.trials[1]) == {"phase": "enqueued", "config": {"x": 0.75}}
+
+
 def test_configurations_of_the_design_need_a_space():
     with pytest.raises(DataError, match="initial_configs needs a space"):
         StanGPSampler(initial_configs=[{"x": 1.0}])

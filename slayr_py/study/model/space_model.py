@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -27,9 +28,10 @@ from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.proposer import Proposer
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.model.surrogate import Surrogate, surrogate_of
-from slayr_py.study.storage.attributes import CONTEXT_KEY, enqueued_values, has_history
+from slayr_py.study.storage.attributes import CONTEXT_KEY, enqueued_values, given_values, has_history
 from slayr_py.study.storage.costs import check_cost_name
 from slayr_py.study.storage.objectives import Goal
+from slayr_py.study.storage.suggesting import fix_given
 from slayr_py.study.storage.trials import observations
 
 
@@ -170,19 +172,21 @@ class SpaceModel:
         context = trial.user_attrs.get(CONTEXT_KEY)
         return self.fixed_with(context) if context else self.fixed
 
-    def fixed_in(self, trial: FrozenTrial) -> Fixed | None:
-        """Return the fixed values of a trial that is to be suggested: those of `compared_in` and enqueued ones.
+    def fixed_in(self, study: Study, trial: FrozenTrial) -> Fixed | None:
+        """Return the fixed values of a trial that is to be suggested.
 
-        With constraints on inputs, the values of an enqueued trial are fixed: the others must suit them.
+        They are those of `compared_in` or, without a context, those of the sampler, replaced by values given to Optuna:
+        those of a `PartialFixedSampler`, replaced by what was enqueued. Values of the sampler that cannot occur
+        together with them are ignored.
         """
-        enqueued = enqueued_values(trial)
-        known = {name: value for name, value in enqueued.items() if name in self.encoder.names}
-        if CONTEXT_KEY in trial.user_attrs or self.encoder.region is None or not known:
+        given = given_values(study, trial)
+        if trial.user_attrs.get(CONTEXT_KEY) or not given.keys() & set(self.encoder.names):
             return self.compared_in(trial)
-        try:
-            return self.fixed_with(known)
-        except SpaceError:  # `check_enqueued` reports it
-            return self.fixed
+        kept = {} if self.fixed is None else self.fixed.values
+        for values in ({**kept, **given}, given, enqueued_values(trial)):
+            with suppress(SpaceError):
+                return fix_given(self.encoder, values)
+        return self.fixed  # the enqueued values are illegal: `suggest_all` would have failed the trial, Optuna has not
 
 
 def stan_seed_of(seed: int) -> int:

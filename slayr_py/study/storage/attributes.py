@@ -67,7 +67,7 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.kernels import Kernel, Stack, auto_reason
 from slayr_py.space import Encoder, encoder_to_json, jsonable, space_to_json
-from slayr_py.study.storage.optuna_private import add_trial_attributes, set_trial_attribute
+from slayr_py.study.storage.optuna_private import add_trial_attributes, partly_fixed, set_trial_attribute
 from slayr_py.study.storage.reading import trials_of
 
 STUDY_KEY = "slayr:study"
@@ -232,6 +232,11 @@ def suggestion_record(trial: FrozenTrial) -> dict[str, Any]:
 def enqueued_values(trial: FrozenTrial) -> dict[str, Any]:
     """Return the values that were fixed when a trial was enqueued."""
     return dict(trial.system_attrs.get("fixed_params") or {})
+
+
+def given_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
+    """Return the values with which Optuna answers a trial without asking the sampler, by name."""
+    return {**partly_fixed(study), **enqueued_values(trial)}
 
 
 def is_history(trial: FrozenTrial) -> bool:

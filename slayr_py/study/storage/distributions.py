@@ -94,6 +94,18 @@ def _position(grid: FloatDistribution | IntDistribution, value: Any) -> int:
     return int(round(position))
 
 
+def as_declared(space: ConfigurationSpace, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values of parameters as the space has them: it numbers the values on a grid.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a value is not on its grid.
+    """
+    grids = {name: _grid(space[name]) for name in values}
+    return {name: value if (grid := grids[name]) is None else _position(grid, value) for name, value in values.items()}
+
+
 def _distribution(parameter: Hyperparameter[Any, Any]) -> BaseDistribution:
     if (grid := _grid(parameter)) is not None:
         return grid
@@ -221,6 +233,20 @@ def is_active_under(space: ConfigurationSpace, name: str, params: Mapping[str, A
     return is_active(space, name, {key: legal[key] for key in active_names(space, legal)})
 
 
+def without_inactive(space: ConfigurationSpace, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values of some parameters without those that are inactive whatever values the other parameters have."""
+    known: dict[str, Any] = {}
+    unknown: set[str] = set()
+    for name, parameter in space.items():
+        if any(parent.name in unknown for parent in space.parents_of[name]) or is_active(space, name, known):
+            value = parameter.value if isinstance(parameter, Constant) else values.get(name)
+            if name in values or isinstance(parameter, Constant):
+                known[name] = value
+            if name not in known or not parameter.legal_value(value):
+                unknown.add(name)
+    return {name: value for name, value in values.items() if name in known}
+
+
 def missing_names(space: ConfigurationSpace, params: Mapping[str, Any]) -> list[str]:
     """Return the names of the active parameters that a trial has not asked for; constants need not be asked for."""
     known = {name: parameter.value for name, parameter in space.items() if isinstance(parameter, Constant)}
@@ -311,9 +337,6 @@ def _convert(space: ConfigurationSpace, params: Mapping[str, Any]) -> Configurat
         if isinstance(parameter, Constant):
             values.setdefault(name, parameter.value)
     try:
-        for name in values:
-            if (grid := _grid(space[name])) is not None:
-                values[name] = _position(grid, values[name])
-        return deactivate_inactive_hyperparameters(values, space)
+        return deactivate_inactive_hyperparameters(as_declared(space, values), space)
     except (ValueError, KeyError, TypeError):
         return None

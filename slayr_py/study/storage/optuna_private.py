@@ -3,7 +3,8 @@
 No other module of the package uses them, so a new release of Optuna that renames them affects this file only. They are
 the identifiers of studies and trials, with which a storage is addressed; the storage of a study, behind its cache; the
 file of a journal; the hooks with which a database starts new trials and finds stale ones, and with which its cache
-reads and writes; the names of three tables and of an index; and the test whether a distribution contains a value.
+reads and writes; the names of three tables and of an index; the test whether a distribution contains a value; and the
+values of a sampler that fixes some parameters.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 from optuna import Study, Trial
 from optuna.distributions import BaseDistribution
 from optuna.exceptions import UpdateFinishedTrialError
+from optuna.samplers import PartialFixedSampler
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
@@ -169,6 +171,16 @@ def add_trial_attributes(study: Study, trial: FrozenTrial, values: Mapping[str, 
 def enqueued_values(trial: Trial) -> dict[str, Any]:
     """Return the parameters with which the user enqueued a trial."""
     values: dict[str, Any] = trial._fixed_params
+    return values
+
+
+def partly_fixed(study: Study) -> dict[str, Any]:
+    """Return the values of a `PartialFixedSampler` around the study's sampler, or of several, the outer one first."""
+    values: dict[str, Any] = {}
+    sampler = study.sampler
+    while isinstance(sampler, PartialFixedSampler):
+        values = {**sampler._fixed_params, **values}
+        sampler = sampler._base_sampler
     return values
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,17 @@ from optuna.samplers import RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import EnqueuedError, SpaceError
-from slayr_py.space import Encoder
+from slayr_py.space import Encoder, Fixed
 from slayr_py.study.storage.attributes import FAILURE_KEY
-from slayr_py.study.storage.distributions import check_enqueued, is_active, plain_value, space_to_distributions
+from slayr_py.study.storage.distributions import (
+    as_declared,
+    check_enqueued,
+    is_active,
+    plain_value,
+    space_to_distributions,
+    to_configuration,
+    without_inactive,
+)
 from slayr_py.study.storage.optuna_private import enqueued_values
 
 
@@ -25,14 +34,14 @@ def suggest_all(trial: Trial, space: ConfigurationSpace, encoder: Encoder | None
     Raises
     ------
     EnqueuedError
-        If the trial was enqueued with a value that does not belong to the space, or with values that violate the
-        constraints on inputs of the encoder. Nothing has been suggested then.
+        If the trial was enqueued with a value that does not belong to the space, or with values that no configuration
+        of the encoder has together. Nothing has been suggested then.
     """
     enqueued = enqueued_values(trial)
     check_enqueued(space, enqueued)
-    if encoder is not None and encoder.region is not None and enqueued:
+    if encoder is not None and enqueued and not (encoder.region is None and to_configuration(space, enqueued)):
         try:
-            encoder.fix({name: value for name, value in enqueued.items() if name in encoder.names}, "enqueued: ")
+            fix_given(encoder, enqueued, "enqueued: ")
         except SpaceError as error:
             raise EnqueuedError(str(error)) from None
     params: dict[str, Any] = {}
@@ -40,6 +49,24 @@ def suggest_all(trial: Trial, space: ConfigurationSpace, encoder: Encoder | None
         if is_active(space, name, params):
             params[name] = plain_value(distribution, _suggest(trial, name, distribution))
     return params
+
+
+def fix_given(encoder: Encoder, given: Mapping[str, Any], where: str = "") -> Fixed | None:
+    """Return the fixed values of a trial that has been given values; None if none of them is to be modelled.
+
+    Values of parameters that are not modelled, or inactive with the other values, are ignored.
+
+    Raises
+    ------
+    SpaceError
+        For an illegal value, or values that no configuration has together.
+    """
+    known = {name: value for name, value in given.items() if name in encoder.names}
+    try:
+        known = as_declared(encoder.space, without_inactive(encoder.space, known))
+    except (ValueError, TypeError) as error:
+        raise SpaceError(f"{where}{error}") from None
+    return encoder.fix(known, where) if known else None
 
 
 def suggest_or_fail(study: Study, trial: Trial, space: ConfigurationSpace, encoder: Encoder | None) -> None:
