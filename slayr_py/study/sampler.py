@@ -21,6 +21,7 @@ from slayr_py.study.model.options import SamplerKeywords, SamplerOptions
 from slayr_py.study.model.session import Session
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.objectives import goal_of
+from slayr_py.study.storage.optuna_private import whole_study
 from slayr_py.study.storage.search_lock import missing_lock
 
 
@@ -156,6 +157,8 @@ class StanGPSampler(BaseSampler):
     `PartialFixedSampler` around this sampler. A complete trial that never asked for an active parameter is left out of
     the fit, with a warning.
 
+    With Optuna's `HyperbandPruner` the trials of all brackets inform the model.
+
     Without a space, objectives written for Optuna run unchanged. The parameters that all complete trials have are
     modelled together; those that occur in the same part of the trials, such as in one branch of the objective, are
     modelled by themselves, since conditions are unknown. Steps are kept. All else is drawn at random, including the
@@ -179,6 +182,7 @@ class StanGPSampler(BaseSampler):
         ToolchainError
             If Stan cannot be run here: before the first trial is evaluated.
         """
+        study = whole_study(study)
         self.options.check_objectives(study)
         self.session.check_toolchain()
         self.strategy.before_trial(study, trial)
@@ -188,12 +192,13 @@ class StanGPSampler(BaseSampler):
 
         Every request for a declared parameter then passes through `sample_independent`, which compares its range.
         """
-        return self.strategy.relative_space(study)
+        return self.strategy.relative_space(whole_study(study))
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Suggest one configuration and store it; return its active parameters that are in ``search_space``."""
+        study = whole_study(study)
         self.options.check_objectives(study)
         if (lack := missing_lock(study)) is not None:
             self.session.warn(lack, about="search lock")
@@ -213,6 +218,7 @@ class StanGPSampler(BaseSampler):
         SpaceError
             If the parameter is not declared, was declared with another range, or is inactive in this trial.
         """
+        study = whole_study(study)
         self.options.check_objectives(study)
         return self.strategy.independent(study, trial, param_name, param_distribution)
 

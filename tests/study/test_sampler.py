@@ -165,6 +165,22 @@ def test_an_enqueued_name_that_is_not_declared_is_named(plane):
         ask(study)
 
 
+@pytest.mark.parametrize("declared", [True, False])
+def test_the_brackets_of_hyperband_share_a_model(plane, declared):
+    sampler = StanGPSampler(plane if declared else None, n_initial=12, seed=1)
+    study = optuna.create_study(sampler=sampler, pruner=optuna.pruners.HyperbandPruner(1, 9, 3))
+
+    def objective(trial):
+        value = trial.suggest_float("x", -5, 10) + trial.suggest_float("y", 0, 15)
+        trial.report(value, 1)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+        return value
+
+    study.optimize(objective, n_trials=8)
+    assert [suggestion(trial)["phase"] for trial in study.trials[1:]] == ["initial"] * 7
+
+
 def test_threads_take_turns_and_suggest_different_points(plane, quick):
     study = create_study(plane, n_initial=1, seed=1, **quick)
     study.tell(ask(study), 1.0)

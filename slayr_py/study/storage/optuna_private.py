@@ -3,8 +3,8 @@
 No other module of the package uses them, so a new release of Optuna that renames them affects this file only. They are
 the identifiers of studies and trials, with which a storage is addressed; the storage of a study, behind its cache; the
 file of a journal; the hooks with which a database starts new trials and finds stale ones, and with which its cache
-reads and writes; the names of three tables and of an index; the test whether a distribution contains a value; and the
-values of a sampler that fixes some parameters.
+reads and writes; the names of three tables and of an index; the test whether a distribution contains a value; the
+values of a sampler that fixes some parameters; and the study behind a bracket of Hyperband.
 """
 
 from __future__ import annotations
@@ -182,6 +182,12 @@ def partly_fixed(study: Study) -> dict[str, Any]:
         values = {**sampler._fixed_params, **values}
         sampler = sampler._base_sampler
     return values
+
+
+def whole_study(study: Study) -> Study:
+    """Return the study behind the part of it that Optuna gives samplers: the trials of a bracket, without records."""
+    whole: Study = getattr(study, "_study", study)
+    return whole
 
 
 def start_trial(study: Study, template: FrozenTrial) -> Trial:
