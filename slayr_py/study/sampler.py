@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ConfigSpace import ConfigurationSpace
 from optuna import Study, Trial
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
 from slayr_py.arguments import check_integer
@@ -19,7 +20,7 @@ from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.inferred_space import InferredSpace
 from slayr_py.study.model.options import SamplerKeywords, SamplerOptions
 from slayr_py.study.model.session import Session
-from slayr_py.study.storage.attributes import study_record
+from slayr_py.study.storage.attributes import mark_failure, study_record
 from slayr_py.study.storage.objectives import goal_of
 from slayr_py.study.storage.optuna_private import whole_study
 from slayr_py.study.storage.search_lock import missing_lock
@@ -221,6 +222,14 @@ class StanGPSampler(BaseSampler):
         study = whole_study(study)
         self.options.check_objectives(study)
         return self.strategy.independent(study, trial, param_name, param_distribution)
+
+    def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
+        """Mark a failed trial, unless no other failure is possible than by its evaluation.
+
+        Optuna does not call this method for trials of killed processes, from which nothing is to be learnt.
+        """
+        if state == TrialState.FAIL:
+            mark_failure(whole_study(study), trial)
 
     def ask_batch(self, study: Study, q: int) -> list[Trial]:
         """Start q trials, each with a suggestion that takes the others into account.

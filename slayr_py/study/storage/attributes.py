@@ -34,6 +34,8 @@ objectives     for each of several objectives {"name", "kernel", "method", "fit"
                entries above then describe all fits, "predicted" is absent, and the acquisition has the
                "reference" point and the number of points of the "front" instead of "best"  (several only)
 fixed          values by name that were not searched, of the run and of the trial; absent if there are none
+heartbeats     true if Optuna fails the trial once its process, which may have been killed, sends no heartbeats;
+               absent if not
 observations   number of trials fitted                                                       (model only)
 seconds        {"fit", "acquisition"}                                                        (model only)
 error          reason for the absence of a model                                             (random only)
@@ -67,7 +69,12 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.kernels import Kernel, Stack, auto_reason
 from slayr_py.space import Encoder, encoder_to_json, jsonable, space_to_json
-from slayr_py.study.storage.optuna_private import add_trial_attributes, partly_fixed, set_trial_attribute
+from slayr_py.study.storage.optuna_private import (
+    add_trial_attributes,
+    fails_silent_trials,
+    partly_fixed,
+    set_trial_attribute,
+)
 from slayr_py.study.storage.reading import trials_of
 
 STUDY_KEY = "slayr:study"
@@ -137,6 +144,10 @@ OUTSIDE_KEY = "slayr:outside"
 
 FAILURE_KEY = "slayr:failure"
 """Trial attribute: reason for the failure of the trial, one line."""
+
+TOLD_KEY = "slayr:told"
+"""Trial attribute: true if a trial with ``heartbeats`` in its suggestion record failed because the objective raised an
+error, or was told so. Optuna fails the trials of killed processes without it."""
 
 WORKER_KEY = "slayr:worker"
 """Trial attribute: name of the last process of `minimize` that evaluated it; empty once it is abandoned."""
@@ -251,8 +262,15 @@ def has_history(study: Study) -> bool:
 
 def store_suggestion(study: Study, trial: FrozenTrial, record: dict[str, Any]) -> dict[str, Any]:
     """Store the suggestion record of a trial and return it."""
-    set_trial_attribute(study, trial, SUGGESTION_KEY, jsonable(record))
+    heartbeats = {"heartbeats": True} if fails_silent_trials(study) else {}
+    set_trial_attribute(study, trial, SUGGESTION_KEY, jsonable({**record, **heartbeats}))
     return record
+
+
+def mark_failure(study: Study, trial: FrozenTrial) -> None:
+    """Mark a trial as failed by its evaluation, if Optuna might also have failed it because of a killed process."""
+    if "heartbeats" in suggestion_record(trial):
+        set_trial_attribute(study, trial, TOLD_KEY, True)
 
 
 def store_numbers(study: Study, trial: FrozenTrial, record: Mapping[str, Any]) -> None:

@@ -190,6 +190,14 @@ def whole_study(study: Study) -> Study:
     return whole
 
 
+def fails_silent_trials(study: Study) -> bool:
+    """Return whether Optuna fails the running trials of a study whose processes send no heartbeats."""
+    storage = storage_of(study)
+    if not isinstance(storage, RDBStorage) or isinstance(storage, DatabaseStorage):  # the latter resumes them
+        return False
+    return storage.get_heartbeat_interval() is not None
+
+
 def start_trial(study: Study, template: FrozenTrial) -> Trial:
     """Start a trial with the state and the attributes of a template."""
     return Trial(study, study._storage.create_new_trial(study._study_id, template_trial=template))

@@ -19,6 +19,7 @@ from slayr_py.study.storage.attributes import (
     EVALUATIONS_KEY,
     FAILURE_KEY,
     OUTSIDE_KEY,
+    TOLD_KEY,
     is_history,
     suggestion_record,
 )
@@ -173,8 +174,9 @@ class Results(NamedTuple):
 def outcomes(study: Study, space: ConfigurationSpace) -> Results:
     """Return the trials that succeeded (1) or failed (0) because of their configuration.
 
-    A failed trial raised an error, returned NaN or an infinity, or ended its process several times. Pruned and
-    interrupted trials are neither.
+    A failed trial raised an error, returned NaN or an infinity, was told to have failed, or ended its process several
+    times. Pruned and interrupted trials are neither. Interrupted are those that Optuna has failed because their
+    processes sent no heartbeats: it does not tell them to the sampler, which marks all others, see `mark_failure`.
     """
     results = []
     for trial in trials_of(study, (TrialState.COMPLETE, TrialState.FAIL)):
@@ -189,8 +191,10 @@ def outcomes(study: Study, space: ConfigurationSpace) -> Results:
 def was_evaluated(trial: FrozenTrial) -> bool:
     """Return whether a failed trial failed at its configuration, as far as its attributes tell."""
     reason = trial.user_attrs.get(FAILURE_KEY)
-    if reason is None or is_history(trial):
+    if is_history(trial):
         return True
+    if reason is None:
+        return "heartbeats" not in suggestion_record(trial) or TOLD_KEY in trial.user_attrs
     # The loop counts evaluations. A trial that was enqueued with an illegal value was never evaluated.
     return reason not in INTERRUPTIONS and trial.user_attrs.get(EVALUATIONS_KEY, 0) > 0
 

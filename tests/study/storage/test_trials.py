@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from optuna.storages import RDBStorage
+from optuna.trial import TrialState, create_trial
 
 from slayr_py.study import ask, create_study
 from slayr_py.study.storage import distributions
 from slayr_py.study.storage.attributes import SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
+from slayr_py.study.storage.suggesting import suggest_all
 from slayr_py.study.storage.trials import excluded, from_ranges, left_out, observations, outcomes, pending, to_ranges
 
 
@@ -42,6 +45,25 @@ def test_observations_are_in_the_users_units(plane, direction, best):
 @pytest.mark.parametrize("numbers", [[], [3], [0, 1, 2, 5, 7, 8]])
 def test_ranges_of_trial_numbers_round_trip(numbers):
     assert from_ranges(to_ranges(np.random.default_rng(0).permutation(numbers).tolist())) == numbers
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage")
+def test_nothing_is_learnt_from_trials_of_killed_processes(plane, tmp_path):
+    storage = RDBStorage(f"sqlite:///{tmp_path / 'study.db'}", heartbeat_interval=60)
+    study = create_study(plane, n_initial=5, seed=2, storage=storage)
+
+    def raises(trial):
+        raise ValueError(suggest_all(trial, plane))
+
+    study.optimize(raises, n_trials=1, catch=ValueError)
+    study.tell(ask(study), state=TrialState.FAIL)
+    killed = ask(study)
+    storage.set_trial_state_values(killed._trial_id, TrialState.FAIL)  # as `optuna.storages.fail_stale_trials`
+    study.add_trial(create_trial(state=TrialState.FAIL, params=killed.params, distributions=killed.distributions))
+    study.tell(ask(study), 1.0)
+    assert outcomes(study, plane).numbers == [0, 1, 3, 4]
+    assert len(excluded(study, plane)) == 5
 
 
 def test_a_trial_is_converted_once(plane, monkeypatch):
