@@ -163,7 +163,8 @@ class StanGPSampler(BaseSampler):
     Without a space, objectives written for Optuna run unchanged. The parameters that all complete trials have are
     modelled together; those that occur in the same part of the trials, such as in one branch of the objective, are
     modelled by themselves, since conditions are unknown. Steps are kept. All else is drawn at random, including the
-    first trial. The study stores no space, so it has no `Result`, and `fit` fits the parameters that all trials have.
+    first trial. The study stores no space: `Result` is given one, in which it fits the model, and `fit` fits the
+    parameters that all trials have.
     """
 
     def __init__(self, space: Space | None = None, **options: Unpack[SamplerKeywords]) -> None:

@@ -16,8 +16,8 @@ from slayr_py.errors import DataError
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, jsonable
 from slayr_py.study.results.figures import optimum_figure
-from slayr_py.study.results.refits import feasibility_of, fitted_numbers
-from slayr_py.study.sampler import declared_space_of, space_of
+from slayr_py.study.results.recommendation import feasibility_of_all
+from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.columns import PARAMETER
 from slayr_py.study.storage.objectives import check_one_objective
 from slayr_py.study.storage.trials import observations
@@ -71,7 +71,7 @@ class Optimum:
 def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, list[int]]:
     """Return the optima of functions drawn from the posterior of a study, and the numbers of the evaluated trials."""
     check_one_objective(study, "the optimum is that of one; see result.front")
-    observed = observations(study, space_of(study))
+    observed = observations(study, posterior.encoder.space)
     declared = declared_space_of(study)
     fixed = None if declared is None else declared.fixed
     encoder = posterior.encoder if declared is None else declared.encoder
@@ -79,8 +79,7 @@ def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, li
     rows = np.flatnonzero(observed.usable(evaluated, fixed))
     if not len(rows):
         raise DataError(f"study {study.study_name!r} has no feasible trial to compare with the optimum")
-    numbers = fitted_numbers(study)
-    models = list(feasibility_of(study, numbers[-1]).values()) if numbers else []
+    models = feasibility_of_all(study, posterior.encoder.space)
     with one_thread():
         optima = sample_optima(posterior, evaluated[rows], np.random.default_rng(seed), models, fixed)
     return optima, [observed.numbers[row] for row in rows]

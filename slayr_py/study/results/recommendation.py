@@ -10,19 +10,25 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from ConfigSpace import ConfigurationSpace
 from optuna import Study
+from optuna.samplers import BaseSampler
 from optuna.trial import TrialState
 from typing_extensions import Unpack, override
 
 from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, FitKeywords, GaussianProcess, Method, Posterior, recorded_model
+from slayr_py.space import Space
 from slayr_py.study.declared_space import DeclaredSpace
+from slayr_py.study.inferred_space import InferredSpace
+from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.options import LOOP_OPTIONS, SamplerOptions
+from slayr_py.study.model.output_fits import OutputFits
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.surrogate import GivenKernel
-from slayr_py.study.results.refits import RecordedFits, fitted_numbers, recorded_fits
+from slayr_py.study.results.refits import RecordedFits, fitted_numbers, last_feasibility, recorded_fits
 from slayr_py.study.results.tables import comparable_trials, fixed_values_text
-from slayr_py.study.sampler import declared_space_of, space_of, within_of
+from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of, within_of
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.objectives import goal_of
@@ -79,7 +85,7 @@ def recommend(study: Study, posterior: Posterior) -> Recommendation:
     posterior : Posterior
         Of its values.
     """
-    observed = observations(study, space_of(study))
+    observed = observations(study, posterior.encoder.space)
     comparable = {trial.number for trial in comparable_trials(study)}
     first: dict[str, int] = {}
     for row, config in enumerate(observed.configs):
@@ -99,46 +105,73 @@ def posterior_of_all(
     study: Study,
     progress: Callable[[str], None] | None = None,
     objective: int | str | None = None,
+    space: ConfigurationSpace | None = None,
     **fit: Unpack[FitKeywords],
 ) -> Posterior:
     """Return the posterior of the only or of one ``objective``, given all finished trials of a study.
 
     If the last suggestion was fitted to all of them, its fit is repeated, unless other options ``fit`` are given.
     Otherwise the study's sampler fits its model. If the study was loaded without its sampler, the model of the last
-    suggestion is fitted.
+    suggestion is fitted. If the sampler has inferred the parameters, its model is fitted in ``space``.
 
     Raises
     ------
     DataError
-        If no trial can be fitted, the study has neither a `StanGPSampler` nor a fit, or several objectives and none is
-        given.
+        If no trial can be fitted, the study has neither a `StanGPSampler` nor a fit in a declared space, or several
+        objectives and none is given.
     StorageError
         If the record of the last fit is damaged.
     ToolchainError, InferenceError
         If Stan cannot be run, or fails.
     """
     goal = goal_of(study, objective)
-    last = recorded_fits(study, numbers[-1], goal.number) if (numbers := fitted_numbers(study)) else None
+    if space is not None and (inferred := _inferred_in(study, space)) is not None:
+        return inferred.fit_all(study, None, goal, **fit)
+    numbers = [] if study_record(study) is None else fitted_numbers(study)
+    last = recorded_fits(study, numbers[-1], goal.number) if numbers else None
     # A recorded fit has finished trials only, so an equal count means the same trials.
     if not fit and last is not None and last.n == len(observations(study, space_of(study)).numbers):
         return last.repeat(progress)
     declared = declared_space_of(study) or (_recorded_space(study, last) if last is not None else None)
     if declared is None:
         raise DataError(
-            f"study {study.study_name!r} has no fit yet and its sampler is {study.sampler}: only a StanGPSampler has a "
-            "posterior"
+            f"study {study.study_name!r} has no fit in a declared space and its sampler is {study.sampler}: only a "
+            "StanGPSampler has a posterior; load the study with sampler=StanGPSampler(space)"
         )
     return declared.fit_all(study, None, goal, **fit)
 
 
-class _RecordedSpace(DeclaredSpace):
-    """A declared space that fits the model of a stored study and suggests nothing: a study may have a prior."""
+def feasibility_of_all(study: Study, space: ConfigurationSpace) -> list[Posterior]:
+    """Return the models of failures and constraints behind the last fitted suggestion; of inferred parameters new ones.
+
+    Those of inferred parameters are fitted in the space of the posterior, to all finished trials.
+    """
+    if (inferred := _inferred_in(study, space)) is None:
+        return list(last_feasibility(study).values())
+    inferred.prepare()
+    fits = OutputFits(FitCache(), study, len(trials_of(study)), inferred.seed, warm_starts=False)
+    return [fit.posterior for fit in inferred.proposer.feasibility.fit_all(fits, inferred.options.fit)]
+
+
+class _SpaceToFit(DeclaredSpace):
+    """A declared space that fits the model of a study, suggests nothing and leaves the record of the study alone."""
+
+    def __init__(self, space: Space, options: SamplerOptions, seed: int) -> None:
+        super().__init__(space, options, Session())
+        self.seed = seed
 
     @override
     def bind(self, study: Study) -> int:
-        record = study_record(study)
-        assert record is not None
-        return int(record["seed"])
+        return self.seed
+
+
+def _inferred_in(study: Study, space: ConfigurationSpace) -> _SpaceToFit | None:
+    """Return the model of a sampler that has inferred the parameters, in a space; None for any other study."""
+    sampler: BaseSampler = study.sampler
+    if not isinstance(sampler, StanGPSampler) or study_record(study) is not None:
+        return None
+    strategy = sampler.strategy
+    return _SpaceToFit(space, sampler.options, strategy.seed) if isinstance(strategy, InferredSpace) else None
 
 
 def _recorded_space(study: Study, last: RecordedFits) -> DeclaredSpace:
@@ -150,6 +183,8 @@ def _recorded_space(study: Study, last: RecordedFits) -> DeclaredSpace:
     model = models[0]
     gp = GaussianProcess.of(models, None if last.stack else model.kernel)  # with the priors of each part
     options = SamplerOptions.of(kernel=gp.kernel, warp=model.given_warp, noisy=is_declared_noisy(study), method=method)
-    declared = _RecordedSpace(gp.encoder, options, Session())
+    record = study_record(study)
+    assert record is not None
+    declared = _SpaceToFit(gp.encoder, options, int(record["seed"]))
     declared.surrogate = declared.surrogate_with_history = GivenKernel(gp, model.kernel)
     return declared

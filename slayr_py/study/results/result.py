@@ -21,8 +21,7 @@ from slayr_py.space import as_encoder
 from slayr_py.study.results.figures import convergence_figure, front_figure, importance_figure
 from slayr_py.study.results.front import Reference, front_band, front_probabilities, front_table, hypervolume_of
 from slayr_py.study.results.optimum import Optimum, good, optimum
-from slayr_py.study.results.recommendation import Recommendation, posterior_of_all, recommend
-from slayr_py.study.results.refits import last_feasibility
+from slayr_py.study.results.recommendation import Recommendation, feasibility_of_all, posterior_of_all, recommend
 from slayr_py.study.results.report.page import write_report
 from slayr_py.study.results.tables import (
     best_trial,
@@ -58,7 +57,8 @@ class Result:
     study : optuna.Study
         All trials, for use with Optuna's plots, dashboards and callbacks.
     space : ConfigurationSpace
-        The search space; a dictionary or an `Encoder` that is given for it is replaced by its space.
+        The search space; a dictionary or an `Encoder` that is given for it is replaced by its space. If the study's
+        sampler has inferred the parameters, its model is fitted in this space.
     """
 
     study: Study
@@ -183,7 +183,7 @@ class Result:
         if self.front.empty:
             raise DataError(f"study {self.study.study_name!r} has no feasible trial with finite values")
         posteriors = [self._posterior_of_all(goal.number) for goal in goals_of(self.study)]
-        feasibility = list(last_feasibility(self.study).values())
+        feasibility = feasibility_of_all(self.study, self.space)
         return front_band(self.study, posteriors, feasibility, probability, n, seed, reference)
 
     def hypervolume(self, reference: Reference) -> float:
@@ -241,7 +241,7 @@ class Result:
         """
         declared = declared_space_of(self.study)
         if declared is None:  # loaded without its sampler
-            return posterior_of_all(self.study, objective=objective, **fit)
+            return posterior_of_all(self.study, objective=objective, space=self.space, **fit)
         return declared.fit_all(self.study, None, goal_of(self.study, objective), **fit)
 
     def importance(
@@ -436,7 +436,7 @@ class Result:
         if key not in self._posteriors:
             for old in [other for other in self._posteriors if other[0] != key[0]]:
                 del self._posteriors[old]
-            self._posteriors[key] = posterior_of_all(self.study, objective=objective)
+            self._posteriors[key] = posterior_of_all(self.study, objective=objective, space=self.space)
         return self._posteriors[key]
 
     def _best(self) -> FrozenTrial:

@@ -5,11 +5,16 @@ import optuna
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace
 from optuna.distributions import CategoricalDistribution
+from optuna.trial import TrialState, create_trial
 from testing_studies import branin
 
+from slayr_py.errors import DataError
 from slayr_py.space import Encoder
-from slayr_py.study import ask, create_study, importance_figure, minimize, tell
+from slayr_py.study import StanGPSampler, ask, create_study, importance_figure, minimize, tell
 from slayr_py.study.results.result import Result
+from slayr_py.study.storage.attributes import STUDY_KEY
+from slayr_py.study.storage.distributions import space_to_distributions, to_params
+from slayr_py.study.storage.suggesting import suggest_all
 
 
 def test_result_reads_the_study(mixed):
@@ -43,6 +48,28 @@ def test_the_posterior_of_a_maximised_study_predicts_its_values(plane, quick):
     options = {"seed": 1, "direction": "maximize", "progress": False, **quick}
     result = minimize(lambda c: 1000 - branin(c), plane, budget=5, n_initial=5, **options)
     assert result.posterior().predict([result.best_config]).mean[0] == pytest.approx(result.best_value, abs=10)
+
+
+@pytest.mark.stan
+def test_a_study_of_inferred_parameters_has_results_in_the_given_space(mixed):
+    study = optuna.create_study(sampler=StanGPSampler(method="map", n_initial=6, seed=1))
+    drawn = Encoder(mixed).sobol(16, 1)
+    for number, params in enumerate(map(to_params, drawn)):
+        there = {name: each for name, each in space_to_distributions(mixed).items() if name in params}
+        value, state = (None, TrialState.FAIL) if number % 5 == 4 else (params["rate"], TrialState.COMPLETE)
+        study.add_trial(create_trial(params=params, distributions=there, value=value, state=state))
+    study.optimize(lambda trial: suggest_all(trial, mixed)["rate"], n_trials=1)
+    before = [trial.user_attrs.keys() for trial in study.trials]
+    result = Result(study, mixed)
+    assert result.posterior().encoder.space == mixed and not result.good(1e3).empty
+    assert set(result.optimum().table["parameter"]) == set(result.posterior().encoder.names)
+    assert result.recommended.config == study.trials[result.recommended.number].params
+    assert len(result.importance(8, 64)) == len(result.posterior().encoder.names)
+    assert [trial.user_attrs.keys() for trial in study.trials] == before and STUDY_KEY not in study.user_attrs
+    loaded = optuna.create_study()
+    loaded.add_trials(study.trials)
+    with pytest.raises(DataError, match="no fit in a declared space .* load the study with sampler=StanGPSampler"):
+        Result(loaded, mixed).posterior()
 
 
 def test_the_description_for_notebooks_escapes_names_and_levels():
