@@ -20,6 +20,7 @@ from slayr_py.study.storage.attributes import REGRET_KEY, suggestion_record
 from slayr_py.study.storage.columns import PARAMETER, error_columns, value_columns
 from slayr_py.study.storage.costs import cost_name, cost_of
 from slayr_py.study.storage.objectives import finite_values, goals_of, has_several
+from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.search_records import stored_searches
 from slayr_py.study.storage.trials import is_feasible, known_error, trial_configuration
 
@@ -43,7 +44,7 @@ FIT_COLUMNS = {
 
 def finite_trials(study: Study) -> list[FrozenTrial]:
     """Return the complete trials with finite values, in order."""
-    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    complete = trials_of(study, (TrialState.COMPLETE,))
     return [trial for trial in complete if finite_values(trial) is not None]
 
 

@@ -16,6 +16,7 @@ from slayr_py.study.results.tables import best_trial, front_trials
 from slayr_py.study.run.stopping import RegretEstimate
 from slayr_py.study.storage.attributes import is_history
 from slayr_py.study.storage.objectives import has_several
+from slayr_py.study.storage.reading import reading_once, trials_of
 
 _SHOWN = (
     ("rhat_max", "rhat", ".2f"),
@@ -31,7 +32,7 @@ class ProgressBar:
     Parameters
     ----------
     study : optuna.Study
-        Existing trials count as finished steps, past experiments do not.
+        Its finished trials count, also those of other processes, but not past experiments.
     budget : int
         Number of trials at the end.
     enabled : bool
@@ -43,11 +44,9 @@ class ProgressBar:
         self._diagnostics = ""
         self._recommended: Recommendation | None = None
         self._regret: RegretEstimate | None = None
-        done = sum(not is_history(trial) for trial in study.get_trials(deepcopy=False))
         bar = "{bar}" if IS_WIDGET else "{bar:20}"  # a widget has its own width
         self._bar: tqdm[Any] = tqdm(
             total=budget,
-            initial=min(done, budget),
             disable=not enabled,
             unit="trial",
             bar_format="{desc:<11}|" + bar + "| {n_fmt}/{total_fmt} [{elapsed}]{postfix}",
@@ -89,15 +88,17 @@ class ProgressBar:
         self._refresh()
 
     def finished(self) -> None:
-        """Count a trial, finished or failed."""
-        self._bar.update(1)
+        """Count the finished and failed trials."""
         self._refresh()
 
     def _refresh(self, detail: str = "") -> None:
         if self._bar.disable:
             return
         shown = [f"recommended {self._recommended}"] if self._recommended is not None else []
-        shown += self._best()
+        with reading_once(self._study):
+            ended = [trial for trial in trials_of(self._study) if trial.state.is_finished() and not is_history(trial)]
+            self._bar.n = min(len(ended), self._bar.total)
+            shown += self._best()
         if self._regret is not None:
             shown.append(str(self._regret))
         if self._diagnostics:

@@ -6,7 +6,7 @@ from contextlib import redirect_stderr
 import pytest
 from testing_studies import branin
 
-from slayr_py.study import minimize
+from slayr_py.study import ask, minimize, tell
 from slayr_py.study.model.session import Phase
 from slayr_py.study.run.progress import ProgressBar, describe_diagnostics
 
@@ -24,6 +24,15 @@ def test_bar_shows_failed_diagnostics(small_study, capsys):
     with ProgressBar(small_study, budget=5, enabled=True) as bar:
         bar.phase(Phase("maximising", 3, {"rhat_max": 1.31, "ess_bulk_min": 31.0, "divergences": 0, "ok": False}))
     assert "rhat 1.31 ess 31 div 0, fit doubtful" in capsys.readouterr().err
+
+
+def test_the_bar_counts_the_finished_trials_of_all_processes(small_study, capsys):
+    with ProgressBar(small_study, budget=5, enabled=True) as bar:
+        tell(small_study, ask(small_study), 1.0)  # by another process
+        tell(small_study, 3, 1.0)
+        bar.finished()
+    drawn = capsys.readouterr().err
+    assert "| 3/5 [" in drawn and drawn.rstrip().split("done")[-1].count("| 5/5 [") == 1
 
 
 @pytest.mark.stan
