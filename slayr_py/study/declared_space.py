@@ -155,6 +155,7 @@ class DeclaredSpace(SpaceModel):
     def next_models(self, study: Study) -> Iterator[tuple[Sequence[Observations], Fitted] | None]:
         """Fit the models of the next suggestion, which reuses these fits; yield None during the initial design.
 
+        The design ends when as many trials have finished as it has configurations: a running trial may be abandoned.
         The sampler makes no suggestion until the ``with`` block ends.
 
         Raises
@@ -166,14 +167,15 @@ class DeclaredSpace(SpaceModel):
         """
         with self.session.lock:
             seed = self.bind(study)
-            number = len(study.get_trials(deepcopy=False))
+            trials = study.get_trials(deepcopy=False)
+            finished = sum(trial.state.is_finished() for trial in trials)
             observed = observations_of_all(study, self.space)
-            if number < len(self.design.with_history(study, seed)) or not observed[0].configs:
+            if finished < len(self.design.with_history(study, seed)) or not observed[0].configs:
                 yield None
                 return
             self.prepare()
             gp = self.surrogate_of(study).latest(study, observed[0])
-            yield observed, self.proposer.fit(gp, study, number, observed, seed)
+            yield observed, self.proposer.fit(gp, study, len(trials), observed, seed)
 
     def _warn_of_left_out_trials(self, study: Study) -> None:
         """Warn once for every reason to leave complete trials out of the fit."""

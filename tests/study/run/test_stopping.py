@@ -60,6 +60,18 @@ def test_nothing_is_estimated_during_the_initial_design():
 
 
 @pytest.mark.stan
+def test_running_trials_do_not_end_the_initial_design_and_abandoned_ones_do_not_prolong_it(quick):
+    study = create_study(LINE, n_initial=4, seed=1, **quick)
+    running, *others = sl.study.ask_batch(study, 5)
+    for trial in others[:3]:
+        assert loose().estimate(study) is None
+        sl.study.tell(study, trial, bowl(sl.study.config_of(trial)))
+    assert loose().estimate(study) is None and regret_table(study).empty
+    sl.study.tell(study, others[3], bowl(sl.study.config_of(others[3])))
+    assert loose().estimate(study).observations == 4 and study.trials[running.number].state.name == "RUNNING"
+
+
+@pytest.mark.stan
 def test_minimize_stops_and_a_resumed_study_stays_stopped(quick):
     drawn = io.StringIO()
     options = {"n_initial": 4, "seed": 1, "storage": optuna.storages.InMemoryStorage(), "study_name": "s", **quick}
