@@ -16,7 +16,7 @@ from slayr_py.acquisition import non_dominated
 from slayr_py.errors import DataError
 from slayr_py.inference import CHECKS
 from slayr_py.study.sampler import declared_space_of
-from slayr_py.study.storage.attributes import REGRET_KEY, suggestion_record
+from slayr_py.study.storage.attributes import regret_records, suggestion_record
 from slayr_py.study.storage.columns import PARAMETER, error_columns, value_columns
 from slayr_py.study.storage.costs import cost_name, cost_of
 from slayr_py.study.storage.objectives import finite_values, goals_of, has_several
@@ -267,7 +267,7 @@ def search_table(study: Study) -> pd.DataFrame:
 
 
 def regret_table(study: Study) -> pd.DataFrame:
-    """Tabulate the estimates of a stopping rule, one row per estimate.
+    """Tabulate the estimates of a stopping rule, one row per estimate; one from the same trials replaces the last.
 
     Returns
     -------
@@ -279,12 +279,7 @@ def regret_table(study: Study) -> pd.DataFrame:
     """
     columns = ["number", "incumbent", "observations", "epsilon", "target", "probability", "mean", "upper"]
     columns += ["inflation", "stop"]
-    estimates: dict[int, Mapping[str, Any]] = {}
-    for key, record in study.user_attrs.items():
-        prefix, _, number = key.rpartition(":")
-        if prefix == REGRET_KEY and number.isdecimal() and isinstance(record, Mapping):
-            estimates[int(number)] = record
-    return pd.DataFrame([{"number": number, **estimates[number]} for number in sorted(estimates)], columns=columns)
+    return pd.DataFrame([{"number": number, **record} for number, record in regret_records(study)], columns=columns)
 
 
 def found_kernels(study: Study) -> str | None:

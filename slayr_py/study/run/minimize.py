@@ -38,6 +38,7 @@ from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import describe_kernel, is_history, model_difference, study_record
 from slayr_py.study.storage.objectives import has_several
 from slayr_py.study.storage.opening import open_storage, quiet_optuna, translate_storage_errors
+from slayr_py.study.storage.optuna_private import is_stopped
 from slayr_py.study.storage.workers import active_run
 
 
@@ -337,10 +338,10 @@ def _run(
 
 def _stops(rule: Regret | None, study: Study, bar: ProgressBar) -> bool:
     """Return whether the stopping rule holds, also before the first trial of a resumed study; show the estimate."""
-    if rule is None or (estimate := rule.estimate(study)) is None:
+    if rule is None or (estimate := rule.decide(study)) is None:
         return False
     bar.regret(estimate)
-    if estimate.stop:
+    if estimate.stop and not is_stopped(study):
         bar.announce(f"stopped after {estimate.observations} observations: {estimate} >= {estimate.target:g}")
     return estimate.stop
 

@@ -14,12 +14,12 @@ from slayr_py.acquisition import draw_fronts, sample_regret
 from slayr_py.arguments import check_number, check_probability
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import Posterior
-from slayr_py.space import FloatArray
+from slayr_py.space import FloatArray, jsonable
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.model.incumbent import counts_as_noisy, front_task
 from slayr_py.study.model.proposer import Fitted
 from slayr_py.study.sampler import declared_space_of
-from slayr_py.study.storage.attributes import REGRET_KEY, suggestion_record
+from slayr_py.study.storage.attributes import REGRET_KEY, regret_records, suggestion_record
 from slayr_py.study.storage.trials import Observations
 from slayr_py.threads import one_thread
 
@@ -108,9 +108,24 @@ class Regret:
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Stop the study if the rule holds: a callback of Optuna."""
-        estimate = self.estimate(study)
+        estimate = self.decide(study)
         if estimate is not None and estimate.stop:
             study.stop()
+
+    def decide(self, study: Study) -> RegretEstimate | None:
+        """Return the stored estimate by which this rule, or a stricter one, has stopped the study, else a new one.
+
+        Trials that were running at a stop finish after it, and an estimate with their values may no longer hold. An
+        estimate with other ``fixed=`` values or another ``reference_point`` does not count. Returns and raises what
+        `estimate` does.
+        """
+        about = _about(_declared(study))
+        for _, record in regret_records(study):
+            if record.get("stop") is True and record.get("about") == about:
+                stored = RegretEstimate(*(record[name] for name in RegretEstimate._fields))
+                if stored.epsilon <= self.epsilon and stored.target >= self.probability:
+                    return stored
+        return self.estimate(study)
 
     def estimate(self, study: Study) -> RegretEstimate | None:
         """Estimate the regret of a study and store the estimate.
@@ -127,12 +142,7 @@ class Regret:
         ToolchainError
             If Stan cannot be run here.
         """
-        declared = declared_space_of(study)
-        if declared is None:
-            raise DataError(
-                f"the stopping rule needs a model: the sampler of study {study.study_name!r} must be a "
-                f"StanGPSampler(space), not {study.sampler}"
-            )
+        declared = _declared(study)
         try:
             sampled = self._sample(study, declared)
         except InferenceError:  # the next suggestion meets the same failure and reports it
@@ -152,7 +162,8 @@ class Regret:
             inflation,
             probability >= self.probability,
         )
-        study.set_user_attr(f"{REGRET_KEY}:{max(observed.numbers)}", estimate._asdict())
+        key = f"{REGRET_KEY}:{max(observed.numbers)}:{estimate.observations}"
+        study.set_user_attr(key, {**estimate._asdict(), "about": _about(declared)})
         return estimate
 
     def _sample(self, study: Study, declared: DeclaredSpace) -> Sampled | None:
@@ -165,6 +176,22 @@ class Regret:
             with one_thread():
                 sample = _sample_one if len(observed) == 1 else _sample_several
                 return sample(study, declared, observed, fitted, np.random.default_rng(stream))
+
+
+def _declared(study: Study) -> DeclaredSpace:
+    """Return the strategy of a study's sampler, which has the model."""
+    declared = declared_space_of(study)
+    if declared is None:
+        raise DataError(
+            f"the stopping rule needs a model: the sampler of study {study.study_name!r} must be a "
+            f"StanGPSampler(space), not {study.sampler}"
+        )
+    return declared
+
+
+def _about(declared: DeclaredSpace) -> Any:
+    """Return what a regret refers to, see `REGRET_KEY`."""
+    return jsonable({"fixed": declared.options.fixed or {}, "reference_point": declared.options.reference_point})
 
 
 class Sampled(NamedTuple):

@@ -127,8 +127,10 @@ SEARCHING_KEY = "slayr:searching"
 `SEARCH_KEY`. Until it is stored, other processes go on with the kernels they have."""
 
 REGRET_KEY = "slayr:regret"
-"""Study attribute, followed by ":" and the number of the last trial that was fitted: the estimate of the stopping rule,
-a `RegretEstimate` as a dictionary."""
+"""Study attribute, followed by ":", the number of the last trial that was fitted, ":" and the number of observations:
+the estimate of the stopping rule, a `RegretEstimate` as a dictionary. Its further entry "about" has what the regret
+refers to: the "fixed" values and the "reference_point". An estimate from the same observations replaces it. Earlier
+versions wrote neither the number of observations nor "about"."""
 
 KERNEL_KEY = "slayr:kernel"
 """Study attribute, followed by ":" and a SHA-256: a kernel whose options are long, as trials' fits refer to it."""
@@ -232,6 +234,16 @@ def study_record(study: Study) -> dict[str, Any] | None:
     """Return the record of a study, or None if it was not created by this package."""
     record = study.user_attrs.get(STUDY_KEY)
     return record if isinstance(record, dict) else None
+
+
+def regret_records(study: Study) -> list[tuple[int, Mapping[str, Any]]]:
+    """Return the estimates of stopping rules in their order, each with the number of the last fitted trial."""
+    records: dict[tuple[int, ...], Mapping[str, Any]] = {}
+    for key, record in study.user_attrs.items():
+        numbers = key.removeprefix(f"{REGRET_KEY}:").split(":")
+        if key.startswith(REGRET_KEY) and all(map(str.isdecimal, numbers)) and isinstance(record, Mapping):
+            records[tuple(map(int, numbers))] = record
+    return [(numbers[0], records[numbers]) for numbers in sorted(records)]
 
 
 def suggestion_record(trial: FrozenTrial) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import io
 import re
 from contextlib import redirect_stderr
 
+import numpy as np
 import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
@@ -91,6 +92,36 @@ def test_minimize_stops_and_a_resumed_study_stays_stopped(quick):
     again = sl.minimize(bowl, LINE, budget=n + 1, stop=loose(epsilon=1e-9), progress=False, **options)
     plain = sl.minimize(bowl, LINE, budget=n + 1, n_initial=4, seed=1, progress=False, **quick)
     assert again.trials["params_x"].tolist() == plain.trials["params_x"].tolist()
+
+
+@pytest.mark.stan
+def test_trials_that_finish_after_the_stop_do_not_continue_a_study(quick, monkeypatch):
+    def trials_with(rule, budget=9, **changes):
+        return len(sl.minimize(bowl, plane, budget=budget, stop=rule, **options, **changes).trials)
+
+    plane = ConfigurationSpace({"x": (-1.0, 1.0), "y": (0.0, 1.0)})
+    options = {"n_initial": 4, "seed": 1, "storage": optuna.storages.InMemoryStorage(), "study_name": "s", **quick}
+    options["progress"] = False
+    surely = loose(epsilon=1e6)
+    assert trials_with(surely) == 4
+    assert trials_with(None, budget=5) == 5
+    monkeypatch.setattr(stopping, "sample_regret", lambda *arguments: np.full(256, 1e9))
+    assert trials_with(surely) == trials_with(loose(epsilon=2e6, probability=0.8)) == 5
+    assert trials_with(loose(epsilon=1e5), budget=6) == 6
+    assert trials_with(loose(epsilon=1e6, probability=0.95), budget=7) == 7
+    assert trials_with(surely, fixed={"y": 0.5}, budget=8) == 8
+    assert trials_with(surely) == 8
+
+
+@pytest.mark.stan
+def test_each_of_several_estimates_has_a_row_if_trials_finish_out_of_order(quick):
+    study = create_study(LINE, n_initial=4, seed=1, **quick)
+    trials = sl.study.ask_batch(study, 6)
+    for number in (0, 1, 2, 5, 4, 3):
+        sl.study.tell(study, trials[number], bowl(sl.study.config_of(trials[number])))
+        loose().estimate(study)
+    table = regret_table(study)
+    assert table["observations"].tolist() == [4, 5, 6] and table["number"].tolist() == [5, 5, 5]
 
 
 @pytest.mark.stan
