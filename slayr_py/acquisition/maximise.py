@@ -44,8 +44,8 @@ class Suggestion(NamedTuple):
     value : float
         The criterion there, for standardised targets.
     predicted : tuple of (float, float)
-        For each objective, mean and standard deviation of the latent function there, in the user's units;
-        `Prediction.centre_and_spread`.
+        For each objective, mean and standard deviation of the latent function there given the observations, in the
+        user's units; `Prediction.centre_and_spread`.
     feasible : float
         Probability that the configuration is feasible; 1 if neither failures nor constraints are modelled.
     error : float
@@ -282,9 +282,10 @@ class Search:
         return _search(landscape, pool, self.effort, least_feasible, reasons)
 
     def describe(self, predictors: Sequence[Predictor], found: Found, error: float, note: str) -> Suggestion:
-        """Return the suggestion of a configuration."""
+        """Return the suggestion of a configuration, with a prediction that is not conditioned on the running ones."""
         predicted = []
-        for predictor, posterior in zip(predictors, self.posteriors, strict=True):
+        for searched, posterior in zip(predictors, self.posteriors, strict=True):
+            predictor = posterior.predictor(self.most) if len(self.running) else searched
             prediction = predictor.predict(found.encoded, posterior.y_mean, posterior.y_sd)
             centre, spread = prediction.centre_and_spread()
             predicted.append((float(centre[0]), float(spread[0])))

@@ -7,7 +7,8 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 import slayr_py as sl
-from slayr_py.acquisition import suggest
+from slayr_py.acquisition import suggest, suggest_tradeoff
+from slayr_py.acquisition.effort import DEFAULT
 from slayr_py.acquisition.identity import Taken
 
 pytestmark = pytest.mark.stan
@@ -51,6 +52,22 @@ def test_a_batch_spreads_and_its_improvement_falls(acquisition, maximize, warp, 
     first, *_, last = np.exp([each.value for each in found]) if acquisition == "log_ei" else [e.value for e in found]
     assert last < falls_to * first
     assert all(np.isfinite(each.error) for each in found)
+
+
+@pytest.mark.parametrize("objectives", [1, 2])
+def test_the_prediction_for_a_suggestion_does_not_believe_pending_configurations(objectives):
+    posteriors = [fit(BOWL), fit(POINTS[:, 0])][:objectives]
+    several = {"front": np.column_stack([BOWL, POINTS[:, 0]]), "reference": np.array([1.0, 1.0])}
+    for pending in ([], [{"x": 0.4, "y": 0.4}, {"x": 0.0, "y": 0.4}, {"x": 0.2, "y": 0.4}]):
+        options = {"rng": np.random.default_rng(0), "pending": pending}
+        if objectives == 1:
+            found = suggest(posteriors[0], best=BOWL.min(), t=1, **options)
+        else:
+            found = suggest_tradeoff(posteriors, **several, **options)
+        for posterior, predicted in zip(posteriors, found.predicted, strict=True):
+            there = posterior.encoder.encode([found.config])
+            given_values = posterior.predictor(DEFAULT.draws).predict(there, posterior.y_mean, posterior.y_sd)
+            np.testing.assert_allclose(predicted, np.ravel(given_values.centre_and_spread()), rtol=1e-5)
 
 
 def test_a_batch_spreads_on_a_conditional_space():

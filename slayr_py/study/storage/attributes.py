@@ -21,8 +21,9 @@ acquisition    {"name", its options, "best", "value", "error"}: value to improve
                "new": the logarithm of the factor for a new value, if the objective has plateaus
 stack          {"parts", "messages"}; a part is {"kernel", "weight", "method", "seed", "fit", "diagnostics"}, and
                "method" above is "mixed" if the methods of the parts differ                  (stack only)
-predicted      {"mean", "sd"} of the latent function, in the objective's units and sign; under a warp the
-               median and its distance to the 16% quantile on the better side                (model only)
+predicted      {"mean", "sd"} of the latent function given the finished trials, in the objective's units and
+               sign; under a warp the median and its distance to the 16% quantile on the better side
+                                                                                             (model only)
 diagnostics    result of `Posterior.check`                                                   (model only)
 note           reason why the configuration is not the maximum of the acquisition; absent if it is
 feasible       probability that the evaluation succeeds and no constraint is violated        (if modelled)
