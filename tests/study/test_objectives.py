@@ -51,6 +51,17 @@ def test_it_finds_the_front():
     assert f"front of {len(front)} trials in 0 (min), 1 (min)" in repr(result)
 
 
+def test_equal_values_are_all_on_the_front():
+    study = create_study(SPACE, directions=BOTH, n_initial=6, seed=1)
+    for values in ((2.0, 1.0), (1.0, 2.0), (2.0, 1.0), (2.0, 1.5)):
+        tell(study, ask(study), values)
+    result = sl.study.Result(study, SPACE)
+    assert result.front["number"].tolist() == [1, 0, 2]
+    assert {trial.number for trial in study.best_trials} == set(result.front["number"])
+    assert result.hypervolume([3.0, 3.0]) == 3.0
+    assert [line.get_label() for line in result.plot_front().axes[0].lines] == ["trial", "front of 3"]
+
+
 def test_what_one_objective_has_is_refused_with_the_remedy():
     result = run(budget=7)
     for name in ("best_config", "best_value", "recommended"):

@@ -148,16 +148,13 @@ def _error_columns(study: Study, trials: list[FrozenTrial]) -> dict[str, list[fl
 
 
 def front_trials(study: Study) -> list[FrozenTrial]:
-    """Return the feasible trials that no other one dominates, in order; of equal ones the first."""
+    """Return the feasible trials that no other one dominates, in order; equal ones do not dominate each other."""
     trials = comparable_trials(study)
     if not trials:
         return []
     sign = np.array([goal.sign for goal in goals_of(study)])
     values = sign * np.array([trial.values for trial in trials])
-    first = np.unique(values, axis=0, return_index=True)[1]
-    best = np.zeros(len(trials), dtype=np.bool_)
-    best[first] = non_dominated(values[first])
-    return [trial for trial, chosen in zip(trials, best, strict=True) if chosen]
+    return [trial for trial, chosen in zip(trials, non_dominated(values), strict=True) if chosen]
 
 
 def best_trial(study: Study) -> FrozenTrial | None:
