@@ -1,6 +1,7 @@
 """Acquisition functions averaged over posterior draws, and their maximisation on mixed spaces."""
 
 from slayr_py.acquisition.boxes import MOST_OBJECTIVES as MOST_OBJECTIVES, hypervolume, non_dominated as non_dominated
+from slayr_py.acquisition.candidates import enumeration as enumeration
 from slayr_py.acquisition.criteria import (
     Acquisition,
     ExpectedImprovement,

@@ -4,12 +4,18 @@ import threading
 
 import optuna
 import pytest
-from ConfigSpace import ConfigurationSpace, Float, OrdinalHyperparameter
+from ConfigSpace import (
+    ConfigurationSpace,
+    Float,
+    ForbiddenAndConjunction,
+    ForbiddenEqualsClause,
+    OrdinalHyperparameter,
+)
 from optuna.trial import TrialState
 from testing_studies import suggestion
 
 from slayr_py.errors import InferenceError, SpaceError
-from slayr_py.study import StanGPSampler, ask, config_of, create_study
+from slayr_py.study import StanGPSampler, ask, ask_batch, config_of, create_study
 from slayr_py.study.model import design
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import observations
@@ -27,6 +33,16 @@ def test_a_small_discrete_design_is_not_evaluated_twice():
     space = ConfigurationSpace({"a": ["p", "q"], "b": [1, 2]})
     design = create_study(space, n_initial=16, seed=0).sampler.strategy.design.points(0)
     assert len(design) == 4 == len({repr(to_params(config)) for config in design})
+
+
+@pytest.mark.parametrize(("fixed", "size"), [(None, 39), ({"k": "a"}, 20)])
+def test_a_batch_before_any_value_repeats_a_configuration_only_if_no_other_is_left(fixed, size, monkeypatch):
+    monkeypatch.setattr(design, "_FILLING", 4)
+    space = ConfigurationSpace({"i": (1, 20), "k": ["a", "b"]})
+    space.add(ForbiddenAndConjunction(ForbiddenEqualsClause(space["i"], 3), ForbiddenEqualsClause(space["k"], "b")))
+    study = create_study(space, n_initial=4, seed=1, fixed=fixed)
+    batch = [repr(config_of(trial)) for trial in ask_batch(study, size + 1)]
+    assert len(set(batch[:size])) == size and batch[size] in batch[:size]
 
 
 def test_users_configurations_replace_the_design(plane):

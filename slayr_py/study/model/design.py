@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from ConfigSpace import Configuration
 from optuna import Study
 from optuna.trial import FrozenTrial
 
-from slayr_py.acquisition import OptimumPrior
+from slayr_py.acquisition import OptimumPrior, enumeration
 from slayr_py.errors import SpaceError
 from slayr_py.inference import as_stan_seed
 from slayr_py.space import Encoder, Fixed
@@ -132,13 +134,23 @@ class Design:
     def fill(
         self, study: Study, trial: FrozenTrial, stream: np.random.SeedSequence, fixed: Fixed | None
     ) -> dict[str, Any]:
-        """Return the active parameters of the first new point of another Sobol sequence."""
+        """Return the active parameters of the first new point of another Sobol sequence.
+
+        If it has none, a small discrete space is searched for one. Without any, the first point is repeated.
+        """
         try:
             points = self.encoder.sobol(_FILLING, as_stan_seed(stream), fixed)
         except SpaceError:  # forbidden clauses leave too few points
             points = self.encoder.sobol(1, as_stan_seed(stream), fixed)
         unavailable = self.unavailable(study, trial)
-        return to_params(next((point for point in points if to_params(point) not in unavailable), points[0]))
+        configs = map(to_params, chain(points, self._enumerated(fixed)))
+        return next((config for config in configs if config not in unavailable), to_params(points[0]))
+
+    def _enumerated(self, fixed: Fixed | None) -> Iterator[Configuration]:
+        """Yield all configurations of a small discrete space, once they are asked for."""
+        if (genotypes := enumeration(self.encoder, fixed=fixed)) is not None:
+            encoded, allowed = self.encoder.resolve(genotypes, fixed)
+            yield from self.encoder.decode(encoded[allowed])
 
     def unavailable(self, study: Study, trial: FrozenTrial) -> list[dict[str, Any]]:
         """Return the configurations of running trials and, unless the objective is noisy, of finished ones."""
