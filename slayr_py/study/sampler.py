@@ -20,9 +20,9 @@ from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.inferred_space import InferredSpace
 from slayr_py.study.model.options import SamplerKeywords, SamplerOptions
 from slayr_py.study.model.session import Session
-from slayr_py.study.storage.attributes import mark_failure, study_record
+from slayr_py.study.storage.attributes import mark_failure, mark_start, study_record
 from slayr_py.study.storage.objectives import goal_of
-from slayr_py.study.storage.optuna_private import whole_study
+from slayr_py.study.storage.optuna_private import inner_sampler, whole_study
 from slayr_py.study.storage.search_lock import missing_lock
 
 
@@ -187,6 +187,7 @@ class StanGPSampler(BaseSampler):
         study = whole_study(study)
         self.options.check_objectives(study)
         self.session.check_toolchain()
+        mark_start(study, trial)
         self.strategy.before_trial(study, trial)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
@@ -294,7 +295,7 @@ class StanGPSampler(BaseSampler):
 
 def declared_space_of(study: Study) -> DeclaredSpace | None:
     """Return the strategy of a study's `StanGPSampler` with a declared space; None for any other sampler."""
-    sampler: BaseSampler = study.sampler
+    sampler = inner_sampler(study)
     strategy = sampler.strategy if isinstance(sampler, StanGPSampler) else None
     return strategy if isinstance(strategy, DeclaredSpace) else None
 

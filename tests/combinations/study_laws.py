@@ -24,12 +24,11 @@ def the_suggestion_is_predicted_by_a_fit_to_the_same_values(scenario: Scenario) 
     told = scenario.told
     assert told.record["phase"] == "model", told.record.get("error")
     assert told.record["observations"] == len(told.observed)
-    running = scenario.encoder.encode(told.pending)
     chosen = scenario.encoder.encode([told.trial.params])
     # The draws of a stack are resampled in proportion to its weights, with another offset.
     tolerance = 0.02 if scenario.is_stack else 1e-6
     for predicted, plain in zip(predictions(told), scenario.told_mixtures, strict=True):
-        mean, sd = plain.believing(running).centre_and_spread(chosen)
+        mean, sd = plain.centre_and_spread(chosen)
         unit = abs(plain.scale)
         np.testing.assert_allclose(predicted["mean"], mean[0], rtol=0, atol=tolerance * unit)
         np.testing.assert_allclose(predicted["sd"], sd[0], rtol=0, atol=tolerance * unit)

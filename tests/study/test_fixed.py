@@ -11,6 +11,7 @@ from testing_studies import bowl, suggestion
 from slayr_py.acquisition import suggest
 from slayr_py.errors import DataError, EnqueuedError, SpaceError
 from slayr_py.study import Result, ask, config_of, create_study, minimize, tell
+from slayr_py.study.sampler import declared_space_of
 
 PAST = [({"x": x, "y": y}, bowl({"x": x, "y": y})) for x, y in ((-4.0, 3.0), (0.0, 9.0), (2.0, 8.0), (8.0, 1.0))]
 
@@ -146,6 +147,10 @@ def test_the_values_of_a_partial_fixed_sampler_are_fixed(plane):
     study.enqueue_trial({"x": 3.0})
     for x in (3.0, 1.0):
         assert ask(study).params == {"x": x, "y": 2.0} == suggestion(study.trials[-1])["config"]
+    declared = declared_space_of(study)
+    assert declared.compared_in(study, study.trials[0]).values == {"x": 1.0, "y": 2.0}
+    study.sampler._fixed_params = {"y": 1e9}  # an illegal value does not replace those of the sampler
+    assert declared.fixed_in(study, study.trials[1]).values == {"x": 1.0, "y": 1.0}
 
 
 def test_initial_configurations_get_the_fixed_values(plane):

@@ -31,6 +31,7 @@ from slayr_py.study.model.surrogate import Surrogate, surrogate_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, enqueued_values, given_values, has_history
 from slayr_py.study.storage.costs import check_cost_name
 from slayr_py.study.storage.objectives import Goal
+from slayr_py.study.storage.optuna_private import partly_fixed
 from slayr_py.study.storage.suggesting import fix_given
 from slayr_py.study.storage.trials import observations
 
@@ -167,26 +168,36 @@ class SpaceModel:
         given = self.encoder.fix(context, "context: ")
         return given if self.fixed is None else self.encoder.fix({**self.fixed.values, **given.values}, "context: ")
 
-    def compared_in(self, trial: FrozenTrial) -> Fixed | None:
-        """Return the fixed values, from the context of a trial and from the sampler, of trials to compare it with."""
+    def compared_in(self, study: Study, trial: FrozenTrial) -> Fixed | None:
+        """Return the fixed values of trials to compare one with: of the sampler, replaced by its context.
+
+        Without a context, the values of a `PartialFixedSampler` replace them.
+        """
         context = trial.user_attrs.get(CONTEXT_KEY)
-        return self.fixed_with(context) if context else self.fixed
+        return self.fixed_with(context) if context else self._fixed_by(partly_fixed(study))
 
     def fixed_in(self, study: Study, trial: FrozenTrial) -> Fixed | None:
         """Return the fixed values of a trial that is to be suggested.
 
-        They are those of `compared_in` or, without a context, those of the sampler, replaced by values given to Optuna:
-        those of a `PartialFixedSampler`, replaced by what was enqueued. Values of the sampler that cannot occur
-        together with them are ignored.
+        They are those of `compared_in`; without a context, values that were enqueued replace them.
         """
-        given = given_values(study, trial)
-        if trial.user_attrs.get(CONTEXT_KEY) or not given.keys() & set(self.encoder.names):
-            return self.compared_in(trial)
+        if trial.user_attrs.get(CONTEXT_KEY):
+            return self.compared_in(study, trial)
+        return self._fixed_by(given_values(study, trial), enqueued_values(trial))
+
+    def _fixed_by(self, *given: Mapping[str, Any]) -> Fixed | None:
+        """Return the sampler's fixed values, replaced by the first of the given ones that a configuration has.
+
+        Values of the sampler that cannot occur together with them are ignored.
+        """
+        if not given[0].keys() & set(self.encoder.names):
+            return self.fixed
         kept = {} if self.fixed is None else self.fixed.values
-        for values in ({**kept, **given}, given, enqueued_values(trial)):
+        for values in ({**kept, **given[0]}, *given):
             with suppress(SpaceError):
-                return fix_given(self.encoder, values)
-        return self.fixed  # the enqueued values are illegal: `suggest_all` would have failed the trial, Optuna has not
+                if (fixed := fix_given(self.encoder, values)) is not None:
+                    return fixed
+        return self.fixed  # the given values are illegal: `suggest_all` would have failed the trial, Optuna has not
 
 
 def stan_seed_of(seed: int) -> int:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
-from optuna.samplers import BaseSampler
 from optuna.trial import TrialState
 from typing_extensions import Unpack, override
 
@@ -32,6 +31,7 @@ from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of, w
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.objectives import goal_of
+from slayr_py.study.storage.optuna_private import inner_sampler
 from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.trials import has_known_error, observations
 
@@ -167,7 +167,7 @@ class _SpaceToFit(DeclaredSpace):
 
 def _inferred_in(study: Study, space: ConfigurationSpace) -> _SpaceToFit | None:
     """Return the model of a sampler that has inferred the parameters, in a space; None for any other study."""
-    sampler: BaseSampler = study.sampler
+    sampler = inner_sampler(study)
     if not isinstance(sampler, StanGPSampler) or study_record(study) is not None:
         return None
     strategy = sampler.strategy

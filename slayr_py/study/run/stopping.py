@@ -20,6 +20,7 @@ from slayr_py.study.model.incumbent import counts_as_noisy, front_task
 from slayr_py.study.model.proposer import Fitted
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import REGRET_KEY, regret_records, suggestion_record
+from slayr_py.study.storage.objectives import given_reference, goals_of
 from slayr_py.study.storage.trials import Observations
 from slayr_py.threads import one_thread
 
@@ -119,7 +120,7 @@ class Regret:
         estimate with other ``fixed=`` values or another ``reference_point`` does not count. Returns and raises what
         `estimate` does.
         """
-        about = _about(_declared(study))
+        about = _about(study, _declared(study))
         for _, record in regret_records(study):
             if record.get("stop") is True and record.get("about") == about:
                 stored = RegretEstimate(*(record[name] for name in RegretEstimate._fields))
@@ -163,7 +164,11 @@ class Regret:
             probability >= self.probability,
         )
         key = f"{REGRET_KEY}:{max(observed.numbers)}:{estimate.observations}"
-        study.set_user_attr(key, {**estimate._asdict(), "about": _about(declared)})
+        record = {**estimate._asdict(), "about": _about(study, declared)}
+        before = study.user_attrs.get(key, {})
+        same = [before.get(name) == record[name] for name in ("about", "epsilon", "target")]
+        if estimate.stop or before.get("stop") is not True or not same[0] or all(same):
+            study.set_user_attr(key, record)  # else a stop by a looser rule, which stays
         return estimate
 
     def _sample(self, study: Study, declared: DeclaredSpace) -> Sampled | None:
@@ -189,9 +194,11 @@ def _declared(study: Study) -> DeclaredSpace:
     return declared
 
 
-def _about(declared: DeclaredSpace) -> Any:
+def _about(study: Study, declared: DeclaredSpace) -> Any:
     """Return what a regret refers to, see `REGRET_KEY`."""
-    return jsonable({"fixed": declared.options.fixed or {}, "reference_point": declared.options.reference_point})
+    reference = declared.options.reference_point
+    point = None if reference is None else given_reference(reference, goals_of(study)).tolist()
+    return jsonable({"fixed": declared.options.fixed or {}, "reference_point": point})
 
 
 class Sampled(NamedTuple):

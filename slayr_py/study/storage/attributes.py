@@ -35,8 +35,6 @@ objectives     for each of several objectives {"name", "kernel", "method", "fit"
                entries above then describe all fits, "predicted" is absent, and the acquisition has the
                "reference" point and the number of points of the "front" instead of "best"  (several only)
 fixed          values by name that were not searched, of the run and of the trial; absent if there are none
-heartbeats     true if Optuna fails the trial once its process, which may have been killed, sends no heartbeats;
-               absent if not
 observations   number of trials fitted                                                       (model only)
 seconds        {"fit", "acquisition"}                                                        (model only)
 error          reason for the absence of a model                                             (random only)
@@ -148,9 +146,12 @@ OUTSIDE_KEY = "slayr:outside"
 FAILURE_KEY = "slayr:failure"
 """Trial attribute: reason for the failure of the trial, one line."""
 
+HEARTBEATS_KEY = "slayr:heartbeats"
+"""Trial attribute: true if Optuna fails the trial once its process, which may have been killed, sends no heartbeats."""
+
 TOLD_KEY = "slayr:told"
-"""Trial attribute: true if a trial with ``heartbeats`` in its suggestion record failed because the objective raised an
-error, or was told so. Optuna fails the trials of killed processes without it."""
+"""Trial attribute: true if a trial with `HEARTBEATS_KEY` failed because the objective raised an error, or was told so.
+Optuna fails the trials of killed processes without it."""
 
 WORKER_KEY = "slayr:worker"
 """Trial attribute: name of the last process of `minimize` that evaluated it; empty once it is abandoned."""
@@ -239,12 +240,13 @@ def study_record(study: Study) -> dict[str, Any] | None:
 
 def regret_records(study: Study) -> list[tuple[int, Mapping[str, Any]]]:
     """Return the estimates of stopping rules in their order, each with the number of the last fitted trial."""
-    records: dict[tuple[int, ...], Mapping[str, Any]] = {}
-    for key, record in study.user_attrs.items():
-        numbers = key.removeprefix(f"{REGRET_KEY}:").split(":")
-        if key.startswith(REGRET_KEY) and all(map(str.isdecimal, numbers)) and isinstance(record, Mapping):
-            records[tuple(map(int, numbers))] = record
-    return [(numbers[0], records[numbers]) for numbers in sorted(records)]
+    records: dict[tuple[int, int], Mapping[str, Any]] = {}
+    for key, record in sorted(study.user_attrs.items()):  # a key of an earlier version comes before its replacement
+        last, *rest = key.removeprefix(f"{REGRET_KEY}:").split(":")
+        if key.startswith(REGRET_KEY) and all(map(str.isdecimal, [last, *rest])) and isinstance(record, Mapping):
+            n = record.get("observations")
+            records[int(last), n if isinstance(n, int) else 0] = record
+    return [(last, records[last, n]) for last, n in sorted(records)]
 
 
 def suggestion_record(trial: FrozenTrial) -> dict[str, Any]:
@@ -275,14 +277,19 @@ def has_history(study: Study) -> bool:
 
 def store_suggestion(study: Study, trial: FrozenTrial, record: dict[str, Any]) -> dict[str, Any]:
     """Store the suggestion record of a trial and return it."""
-    heartbeats = {"heartbeats": True} if fails_silent_trials(study) else {}
-    set_trial_attribute(study, trial, SUGGESTION_KEY, jsonable({**record, **heartbeats}))
+    set_trial_attribute(study, trial, SUGGESTION_KEY, jsonable(record))
     return record
+
+
+def mark_start(study: Study, trial: FrozenTrial) -> None:
+    """Mark a trial that Optuna fails if its process is killed."""
+    if fails_silent_trials(study):
+        set_trial_attribute(study, trial, HEARTBEATS_KEY, True)
 
 
 def mark_failure(study: Study, trial: FrozenTrial) -> None:
     """Mark a trial as failed by its evaluation, if Optuna might also have failed it because of a killed process."""
-    if "heartbeats" in suggestion_record(trial):
+    if HEARTBEATS_KEY in trial.user_attrs:
         set_trial_attribute(study, trial, TOLD_KEY, True)
 
 

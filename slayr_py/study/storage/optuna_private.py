@@ -19,7 +19,7 @@ from typing import Any
 from optuna import Study, Trial
 from optuna.distributions import BaseDistribution
 from optuna.exceptions import UpdateFinishedTrialError
-from optuna.samplers import PartialFixedSampler
+from optuna.samplers import BaseSampler, PartialFixedSampler
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
@@ -174,6 +174,14 @@ def enqueued_values(trial: Trial) -> dict[str, Any]:
     return values
 
 
+def inner_sampler(study: Study) -> BaseSampler:
+    """Return the sampler of a study, or the one inside if it is a `PartialFixedSampler`."""
+    sampler: BaseSampler = study.sampler
+    while isinstance(sampler, PartialFixedSampler):
+        sampler = sampler._base_sampler
+    return sampler
+
+
 def partly_fixed(study: Study) -> dict[str, Any]:
     """Return the values of a `PartialFixedSampler` around the study's sampler, or of several, the outer one first."""
     values: dict[str, Any] = {}
@@ -191,7 +199,9 @@ def whole_study(study: Study) -> Study:
 
 
 def fails_silent_trials(study: Study) -> bool:
-    """Return whether Optuna fails the running trials of a study whose processes send no heartbeats."""
+    """Return whether Optuna fails a trial that starts now if its process sends no heartbeats."""
+    if not study._thread_local.in_optimize_loop:  # plain ask and tell sends none, and Optuna waits for none
+        return False
     storage = storage_of(study)
     if not isinstance(storage, RDBStorage) or isinstance(storage, DatabaseStorage):  # the latter resumes them
         return False

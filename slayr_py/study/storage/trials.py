@@ -18,6 +18,7 @@ from slayr_py.study.storage.attributes import (
     ERROR_KEY,
     EVALUATIONS_KEY,
     FAILURE_KEY,
+    HEARTBEATS_KEY,
     OUTSIDE_KEY,
     TOLD_KEY,
     is_history,
@@ -194,7 +195,7 @@ def was_evaluated(trial: FrozenTrial) -> bool:
     if is_history(trial):
         return True
     if reason is None:
-        return "heartbeats" not in suggestion_record(trial) or TOLD_KEY in trial.user_attrs
+        return HEARTBEATS_KEY not in trial.user_attrs or TOLD_KEY in trial.user_attrs
     # The loop counts evaluations. A trial that was enqueued with an illegal value was never evaluated.
     return reason not in INTERRUPTIONS and trial.user_attrs.get(EVALUATIONS_KEY, 0) > 0
 

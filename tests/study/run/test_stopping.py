@@ -104,6 +104,7 @@ def test_trials_that_finish_after_the_stop_do_not_continue_a_study(quick, monkey
     options["progress"] = False
     surely = loose(epsilon=1e6)
     assert trials_with(surely) == 4
+    assert not loose(epsilon=1e-9).estimate(sl.minimize(bowl, plane, budget=4, **options).study).stop
     assert trials_with(None, budget=5) == 5
     monkeypatch.setattr(stopping, "sample_regret", lambda *arguments: np.full(256, 1e9))
     assert trials_with(surely) == trials_with(loose(epsilon=2e6, probability=0.8)) == 5

@@ -9,6 +9,7 @@ from slayr_py.study import ask, create_study
 from slayr_py.study.storage import distributions
 from slayr_py.study.storage.attributes import SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
+from slayr_py.study.storage.optuna_private import optimizing
 from slayr_py.study.storage.suggesting import suggest_all
 from slayr_py.study.storage.trials import excluded, from_ranges, left_out, observations, outcomes, pending, to_ranges
 
@@ -58,12 +59,14 @@ def test_nothing_is_learnt_from_trials_of_killed_processes(plane, tmp_path):
 
     study.optimize(raises, n_trials=1, catch=ValueError)
     study.tell(ask(study), state=TrialState.FAIL)
-    killed = ask(study)
+    with optimizing(study):
+        study.tell(ask(study), state=TrialState.FAIL)
+        killed = ask(study)
     storage.set_trial_state_values(killed._trial_id, TrialState.FAIL)  # as `optuna.storages.fail_stale_trials`
     study.add_trial(create_trial(state=TrialState.FAIL, params=killed.params, distributions=killed.distributions))
     study.tell(ask(study), 1.0)
-    assert outcomes(study, plane).numbers == [0, 1, 3, 4]
-    assert len(excluded(study, plane)) == 5
+    assert outcomes(study, plane).numbers == [0, 1, 2, 4, 5]
+    assert len(excluded(study, plane)) == 6
 
 
 def test_a_trial_is_converted_once(plane, monkeypatch):
