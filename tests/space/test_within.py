@@ -203,9 +203,26 @@ def test_an_equality_may_be_off_by_the_rounding_of_its_parameters():
     assert not reciprocal.inside(reciprocal.encode([{"x": 1e-12}])).any()
 
 
+@pytest.mark.parametrize(
+    ("bounds", "within"),
+    [
+        ({"a": (0.0, 1e8), "b": (0.0, 1e8)}, ["a + b <= 1e8", "a + b >= 1e8"]),
+        ({"a": (0.0, 1e8), "b": (0.0, 1e8), "c": (0.0, 1e8)}, ["a + b + c == 1e8", "a + b <= 5e7", "c <= 5e7"]),
+        ({"p": (1.0, 1e4), "v": (1.0, 1e4)}, ["1e6 <= p * v", "p * v <= 1e6"]),
+        ({"a": (0.0, 1e8), "b": (0.0, 1e8)}, ["abs(a - b) == 0"]),
+    ],
+)
+def test_opposite_constraints_of_large_sides_leave_room_for_rounding(bounds, within):
+    encoder = Encoder(bounds, within=within)
+    encoded, _ = encoder.resolve(np.random.default_rng(1).random((100, len(bounds))))
+    assert encoder.inside(encoded).all()
+
+
 def test_recorded_values_are_rounded_by_a_hundredth_of_their_range_at_most():
     encoder = Encoder({"x": (0.0, 100.0)}, within=["exp(x) <= 1000"])
     assert encoder.inside(encoder.encode([{"x": 7.5}, {"x": 8.5}, {"x": 60.0}]), recorded=True).tolist() == [1, 0, 0]
+    narrow = Encoder({"x": (0.0, 1.0), "y": (0.0, 1.0)}, within=["abs(x - y) <= 0.001"])
+    assert narrow.inside(narrow.encode([{"x": 0.5, "y": 0.4989}]), recorded=True).all()
     encoder = Encoder(mixture(), within=["x1 + x2 + x3 == 1"])
     thirds = encoder.encode([{"x1": third, "x2": third, "x3": third} for third in (0.333, 0.32)])
     assert encoder.inside(thirds, recorded=True).tolist() == [True, False]

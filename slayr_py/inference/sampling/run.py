@@ -88,9 +88,11 @@ def _reason(error: OSError) -> str:
         return "the working directory does not exist any more; change to another one"
     folder = tempfile.gettempdir()
     reason = error.strerror or str(error)
-    if error.errno in _NO_PLACE or str(error.filename or "").startswith(folder):
+    if error.filename is not None and not str(error.filename).startswith(folder):
+        return f"{reason}: {error.filename}"
+    if error.filename is not None or error.errno in _NO_PLACE:
         return f"{reason}, in the temporary folder {folder}; make room there, or set TMPDIR to another folder"
-    return reason if error.filename is None else f"{reason}: {error.filename}"
+    return reason
 
 
 def generate(program: CompiledProgram, data: Mapping[str, Any], parameters: pd.DataFrame, seed: int) -> pd.DataFrame:

@@ -66,6 +66,12 @@ class Comparison:
             value, slopes = _evaluate(self._difference, aliased, count)
         return value, self._by_name(slopes)
 
+    def size(self, values: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the sum of the sizes of the terms (n,), of which double precision keeps a share of 1e-16."""
+        count = len(values[self.names[0]])
+        with np.errstate(all="ignore"):
+            return _size(self._difference, {alias: values[name] for alias, name in self._aliases.items()}, count)
+
     def linear_form(self) -> tuple[dict[str, float], float] | None:
         """Return the coefficients by name and the constant of the difference; None if it is not linear."""
         form = _linear(self._difference)
@@ -174,6 +180,16 @@ def _number(node: ast.expr) -> float | None:
     """Return the value of an expression without parameters."""
     form = _linear(node)
     return form[1] if form is not None and not form[0] else None
+
+
+def _size(node: ast.expr, values: Mapping[str, FloatArray], count: int) -> FloatArray:
+    if isinstance(node, ast.UnaryOp):
+        return _size(node.operand, values, count)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "abs":
+        return _size(node.args[0], values, count)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        return _size(node.left, values, count) + _size(node.right, values, count)
+    return np.abs(_evaluate(node, values, count)[0])
 
 
 def _evaluate(node: ast.expr, values: Mapping[str, FloatArray], count: int) -> Value:

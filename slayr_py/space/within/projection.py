@@ -21,6 +21,7 @@ from slayr_py.space.within.region import TOLERANCE, Region
 
 _LINEAR_STEPS = 2  # the second one mends rounding errors of the first
 _NEWTON_STEPS = 100  # an exponential function needs one for each unit of its argument
+_NO_ROOM = 1e-6  # of the scale of a constraint: violations that margins may cause
 _PROGRESS = 0.7  # factor below which a step reduces the violation enough
 _PATIENCE = 4  # steps without enough progress until a row is given up
 _FAR = 1e-3  # of the scale of a constraint: slack from which the tangent of a constraint is ignored
@@ -38,6 +39,17 @@ def repair(region: Region, numbers: FloatArray, active: BoolArray, movable: Bool
     movable : (n, D) bool
         Parameters that may change, all of them real and active.
     """
+    repaired = _repaired(region, numbers, active, movable, 1.0)
+    outside = np.flatnonzero(~region.holds(repaired, active))
+    # Opposite constraints or bounds may leave no room for margins.
+    some = outside[_violation(region, repaired[outside], active[outside]) < _NO_ROOM]
+    if len(some):
+        repaired[some] = _repaired(region, repaired[some], active[some], movable[some], 0.0)
+    return repaired
+
+
+def _repaired(region: Region, numbers: FloatArray, active: BoolArray, movable: BoolArray, margin: float) -> FloatArray:
+    """Return numbers as `repair` does, with a factor on the margins to the borders of inequalities."""
     repaired = numbers.copy()
     outside = np.flatnonzero(~region.holds(numbers, active))
     least = np.full(len(numbers), np.inf)
@@ -45,7 +57,7 @@ def repair(region: Region, numbers: FloatArray, active: BoolArray, movable: Bool
     straight = all(c.is_linear or not c.has_slopes for c in region.constraints)
     for _ in range(_LINEAR_STEPS if straight else _NEWTON_STEPS):
         for rows, columns in groups(region, active, movable, outside):
-            moved = _step(region, repaired[rows], active[rows], columns)
+            moved = _step(region, repaired[rows], active[rows], columns, margin)
             known = np.isfinite(moved).all(axis=1)
             repaired[np.ix_(rows[known], columns)] = moved[known]
         outside = outside[~region.holds(repaired[outside], active[outside])]
@@ -80,7 +92,9 @@ def groups(
             yield rows[chosen], columns
 
 
-def _step(region: Region, numbers: FloatArray, active: BoolArray, columns: NDArray[np.intp]) -> FloatArray:
+def _step(
+    region: Region, numbers: FloatArray, active: BoolArray, columns: NDArray[np.intp], margin: float
+) -> FloatArray:
     """Return the nearest numbers (n, C) in the linear constraints and the tangents of the others; NaN if unknown.
 
     All rows have the same constraints. The gradients of linear ones are the same too, so they are moved together.
@@ -92,19 +106,20 @@ def _step(region: Region, numbers: FloatArray, active: BoolArray, columns: NDArr
         is_equality = np.array([region.constraints[k].is_equality for k in used], dtype=np.bool_)
         equal, below = used[is_equality], used[~is_equality]
         s = region.scaled(numbers, columns)
-        margins = _margins(region, numbers, normals, columns)[:, below]
+        margins = margin * _margins(region, numbers, normals, columns)[:, below]
         moved = nearest(s, normals[0, equal], values[:, equal], normals[0, below], values[:, below] + margins)
         # Bounds may leave no room for a margin.
         rows = np.flatnonzero(np.isnan(moved).any(axis=1) & margins.any(axis=1))
         left = values[rows]
         moved[rows] = nearest(s[rows], normals[0, equal], left[:, equal], normals[0, below], left[:, below])
         return region.unscaled(np.clip(moved, 0.0, 1.0), columns)
-    moved = _tangent_step(region, numbers, active, columns, used, np.zeros(len(columns), dtype=np.bool_))
+    straight = np.zeros(len(columns), dtype=np.bool_)
+    moved = _tangent_step(region, numbers, active, columns, used, straight, margin)
     curved = region.logs_of(columns, linear=False)
     if not curved.any():
         return moved
     # A logarithm is straight in unit values, a product in s: take the better of both steps.
-    other = _tangent_step(region, numbers, active, columns, used, curved)
+    other = _tangent_step(region, numbers, active, columns, used, curved, margin)
     left, left_by_other = (_violation_after(region, numbers, active, columns, each) for each in (moved, other))
     better = np.flatnonzero(left_by_other < left)
     moved[better] = other[better]
@@ -128,6 +143,7 @@ def _tangent_step(
     columns: NDArray[np.intp],
     used: NDArray[np.intp],
     curved: BoolArray,
+    margin: float,
 ) -> FloatArray:
     """Return the nearest numbers (n, C) in the tangents of constraints by s, of ``curved`` columns by unit values."""
     values, normals = linearise(region, numbers, active, columns)
@@ -139,7 +155,7 @@ def _tangent_step(
     straight = np.array([c.is_linear and not names.intersection(c.names) for c in region.constraints])
     is_equality = np.array([c.is_equality for c in region.constraints])
     margins = np.maximum(margins, np.where(straight, 0.0, 0.5 * TOLERANCE))
-    right = values + np.where(is_equality, 0.0, margins)
+    right = values + np.where(is_equality, 0.0, margin * margins)
     near = is_equality | straight | (values > -_FAR * region.scales)
     s = region.scaled(numbers, columns, curved)
     moved = nearest_each(s, normals[:, used], right[:, used], is_equality[used], near[:, used])

@@ -25,12 +25,14 @@ from slayr_py.space.rules import BoolArray
 from slayr_py.space.within.rules import InputConstraint
 
 TOLERANCE = 1e-9
-"""Largest violation of a constraint by a suggestion, in the units of the constraint. An equality also holds if a change
-of its parameters by their rounding errors changes the sign of the difference."""
+"""Largest violation of a constraint by a suggestion, in the units of the constraint, or 1e-14 of the sizes of its terms
+at the configuration. An equality also holds if a change of its parameters by their rounding errors changes the sign of
+the difference."""
 
-_ROUNDING = 1e-14  # of a number and of its lower bound: errors of a unit value in double precision
+_ROUNDING = 1e-14  # of terms, of a number and of its lower bound: errors of a unit value in double precision
 _DECIMALS = 1e-13  # ConfigSpace's rounding of a float
 _RECORDED = 0.01  # of the scale, and of a unit value: violations of past experiments that count as rounded values
+_FRACTIONS = 0.5 ** np.arange(11)  # of steps that mend a violation
 _SCALE_POINTS = 256
 
 
@@ -94,7 +96,12 @@ class Region:
     def violated(self, numbers: FloatArray, active: BoolArray) -> BoolArray:
         """Return which constraints are violated beyond the tolerance, (n, K)."""
         equal = np.array([c.is_equality for c in self.constraints])
-        violated = self.excess(numbers, active) > TOLERANCE
+        excess = self.excess(numbers, active)
+        violated = excess > TOLERANCE
+        for k in np.flatnonzero(violated.any(axis=0)):
+            rows = np.flatnonzero(violated[:, k])
+            values = self._values(self.constraints[k], numbers[rows])
+            violated[rows, k] = ~(excess[rows, k] < _ROUNDING * self.constraints[k].size(values))  # also infinite
         return violated & ~self._mended(violated & equal, numbers, active, self.rounding(numbers))
 
     def holds(self, numbers: FloatArray, active: BoolArray) -> BoolArray:
@@ -119,13 +126,15 @@ class Region:
         for k in np.flatnonzero(some.any(axis=0)):
             rows = np.flatnonzero(some[:, k])
             value, slopes = self.evaluate(self.constraints[k], numbers[rows], active[rows])
-            moved = numbers[rows]
+            change = np.zeros((len(rows), len(self.dimensions)))
             for name, slope in slopes.items():
                 j = self.position.get(name)
                 if j is not None and self.real[j]:
-                    moved[:, j] -= np.sign(value) * np.sign(slope) * steps[rows, j]
-            moved = np.clip(moved, self.lower, self.lower + self.width)
-            mended[rows, k] = np.sign(value) * self.evaluate(self.constraints[k], moved, active[rows])[0] <= 0
+                    change[:, j] = -np.sign(value) * np.sign(slope) * steps[rows, j]
+            for fraction in _FRACTIONS:
+                moved = np.clip(numbers[rows] + fraction * change, self.lower, self.lower + self.width)
+                after = self.evaluate(self.constraints[k], moved, active[rows])[0]
+                mended[rows, k] |= np.sign(value) * after <= 0
         return mended
 
     def rounding(self, numbers: FloatArray) -> FloatArray:
@@ -204,6 +213,10 @@ class Region:
         self, constraint: InputConstraint, numbers: FloatArray, active: BoolArray
     ) -> tuple[FloatArray, Mapping[str, FloatArray]]:
         """Return the number (n,) that is not positive or 0 where a constraint holds, and its derivatives by name."""
+        return constraint.evaluate(self._values(constraint, numbers), lambda: self._configs(numbers, active))
+
+    def _values(self, constraint: InputConstraint, numbers: FloatArray) -> dict[str, FloatArray]:
+        """Return the values (n,) that a constraint reads, by name."""
         values: dict[str, FloatArray] = {}
         for name in constraint.names:
             if name in self._constants:
@@ -212,7 +225,7 @@ class Region:
             column = numbers[:, self.position[name]]
             levels = self._levels(name)
             values[name] = np.asarray(levels, dtype=np.float64)[column.astype(np.intp)] if levels else column
-        return constraint.evaluate(values, lambda: self._configs(numbers, active))
+        return values
 
     def _configs(self, numbers: FloatArray, active: BoolArray) -> list[dict[str, Any]]:
         columns = {d.name: d.values(numbers[:, j]) for j, d in enumerate(self.dimensions)}

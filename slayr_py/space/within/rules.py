@@ -52,6 +52,10 @@ class InputConstraint(ABC):
             Returns the n configurations.
         """
 
+    def size(self, values: Mapping[str, FloatArray]) -> FloatArray | float:
+        """Return the size of the terms of the number of `evaluate`, (n,), which bounds its rounding error."""
+        return 1.0
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.text!r})"
 
@@ -68,6 +72,10 @@ class _Compared(InputConstraint):
     ) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Return the difference of the sides (n,) and its derivatives."""
         return self._comparison.evaluate(values)
+
+    def size(self, values: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the sum of the sizes of the terms of both sides, (n,)."""
+        return self._comparison.size(values)
 
 
 class Nonlinear(_Compared):

@@ -264,7 +264,9 @@ def search_table(study: Study) -> pd.DataFrame:
 
 
 def regret_table(study: Study) -> pd.DataFrame:
-    """Tabulate the estimates of a stopping rule, one row per estimate; one from the same trials replaces the last, unless that stopped the study by a looser rule.
+    """Tabulate the estimates of a stopping rule, one row per estimate.
+
+    An estimate from the same trials replaces the last one, unless that stopped the study by a looser rule.
 
     Returns
     -------

@@ -29,9 +29,11 @@ def test_nothing_is_left_behind_or_logged(branin_data, branin_posterior, caplog,
 
 def test_errors_of_files_name_the_folder_to_blame(tmp_path, monkeypatch):
     missing = FileNotFoundError(errno.ENOENT, "No such file or directory")
+    forbidden = PermissionError(errno.EACCES, "Permission denied", "/elsewhere/program")
     full = OSError(errno.ENOSPC, "No space left on device")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert run._reason(missing) == "No such file or directory"
+    assert run._reason(forbidden) == "Permission denied: /elsewhere/program"
     assert run._reason(full).startswith(f"No space left on device, in the temporary folder {tmp_path}; make room")
     gone = tmp_path / "gone"
     gone.mkdir()
