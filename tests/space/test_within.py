@@ -218,6 +218,12 @@ def test_opposite_constraints_of_large_sides_leave_room_for_rounding(bounds, wit
     assert encoder.inside(encoded).all()
 
 
+def test_a_region_without_a_volume_has_a_configuration():
+    encoder = Encoder({"x": (0.0, 1.0), "y": (0.0, 1.0)}, within=["abs(x - y) <= 0"])
+    configs = encoder.sobol(4, 1)
+    assert configs and all(abs(config["x"] - config["y"]) <= 1e-9 for config in configs)
+
+
 def test_recorded_values_are_rounded_by_a_hundredth_of_their_range_at_most():
     encoder = Encoder({"x": (0.0, 100.0)}, within=["exp(x) <= 1000"])
     assert encoder.inside(encoder.encode([{"x": 7.5}, {"x": 8.5}, {"x": 60.0}]), recorded=True).tolist() == [1, 0, 0]

@@ -63,7 +63,8 @@ def hit_and_run(
     for step in range(steps):
         if step == steps // 3 and count > 2 * dimension:
             covariance = np.cov(points.T).reshape(dimension, dimension)
-            shape = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(dimension))
+            if np.any(covariance):  # a region without a volume lets no chain move
+                shape = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(dimension))
         directions = rng.standard_normal((count, dimension)) @ shape.T
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         lower, upper = _chord(room - points @ normals.T, directions @ normals.T)
