@@ -6,7 +6,7 @@ from slayr_py.space.dimension import SMALLEST_SPAN, Dimension, FloatArray
 from slayr_py.space.encoded import Encoded
 from slayr_py.space.encoder import Encoder
 from slayr_py.space.fixed import Fixed
-from slayr_py.space.given import Space, as_encoder
+from slayr_py.space.given import Space, as_encoder, space_given as space_given
 from slayr_py.space.graphs import adjacency
 from slayr_py.space.layout import Layout
 from slayr_py.space.reading import rows_of

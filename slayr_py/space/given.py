@@ -15,6 +15,11 @@ Space = ConfigurationSpace | Encoder | Mapping[str, Any]
 """A space, a space with graphs and constraints, or a dictionary: see `as_encoder`."""
 
 
+def space_given(space: Space) -> ConfigurationSpace:
+    """Return the space of any form in which a user may give it; raises as `as_encoder`."""
+    return space if isinstance(space, ConfigurationSpace) else as_encoder(space).space
+
+
 def as_encoder(space: Space, within: Within | None = None) -> Encoder:
     """Return the encoder of a space, with constraints on inputs if there are any.
 

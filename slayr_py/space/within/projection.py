@@ -39,35 +39,44 @@ def repair(region: Region, numbers: FloatArray, active: BoolArray, movable: Bool
     movable : (n, D) bool
         Parameters that may change, all of them real and active.
     """
-    repaired = _repaired(region, numbers, active, movable, 1.0)
-    outside = np.flatnonzero(~region.holds(repaired, active))
+    repaired = numbers.copy()
+    outside = _move(region, repaired, active, movable, np.flatnonzero(~region.holds(numbers, active)), 1.0)
     # Opposite constraints or bounds may leave no room for margins.
-    some = outside[_violation(region, repaired[outside], active[outside]) < _NO_ROOM]
-    if len(some):
-        repaired[some] = _repaired(region, repaired[some], active[some], movable[some], 0.0)
+    close = outside[_violation(region, repaired[outside], active[outside]) < _NO_ROOM]
+    _move(region, repaired, active, movable, close, 0.0)
     return repaired
 
 
-def _repaired(region: Region, numbers: FloatArray, active: BoolArray, movable: BoolArray, margin: float) -> FloatArray:
-    """Return numbers as `repair` does, with a factor on the margins to the borders of inequalities."""
-    repaired = numbers.copy()
-    outside = np.flatnonzero(~region.holds(numbers, active))
-    least = np.full(len(numbers), np.inf)
-    stalled = np.zeros(len(numbers), dtype=np.intp)
+def _move(
+    region: Region,
+    repaired: FloatArray,
+    active: BoolArray,
+    movable: BoolArray,
+    outside: NDArray[np.intp],
+    margin: float,
+) -> NDArray[np.intp]:
+    """Change the rows ``outside`` as `repair` does, in place, and return those that are still outside.
+
+    ``margin`` is a factor on the margins to the borders of inequalities.
+    """
+    given_up: list[NDArray[np.intp]] = []
+    least = np.full(len(repaired), np.inf)
+    stalled = np.zeros(len(repaired), dtype=np.intp)
     straight = all(c.is_linear or not c.has_slopes for c in region.constraints)
     for _ in range(_LINEAR_STEPS if straight else _NEWTON_STEPS):
+        if not len(outside):
+            break
         for rows, columns in groups(region, active, movable, outside):
             moved = _step(region, repaired[rows], active[rows], columns, margin)
             known = np.isfinite(moved).all(axis=1)
             repaired[np.ix_(rows[known], columns)] = moved[known]
         outside = outside[~region.holds(repaired[outside], active[outside])]
-        if not len(outside):
-            break
         violation = _violation(region, repaired[outside], active[outside])
         stalled[outside] = np.where(violation < _PROGRESS * least[outside], 0, stalled[outside] + 1)
         least[outside] = np.minimum(least[outside], violation)
+        given_up.append(outside[stalled[outside] >= _PATIENCE])
         outside = outside[stalled[outside] < _PATIENCE]
-    return repaired
+    return np.concatenate([*given_up, outside])
 
 
 def _violation(region: Region, numbers: FloatArray, active: BoolArray) -> FloatArray:

@@ -17,7 +17,7 @@ from slayr_py.arguments import check_integer
 from slayr_py.display import Summary, cell
 from slayr_py.errors import DataError
 from slayr_py.inference import importance
-from slayr_py.space import as_encoder
+from slayr_py.space import space_given
 from slayr_py.study.results.figures import convergence_figure, front_figure, importance_figure
 from slayr_py.study.results.front import Reference, front_band, front_probabilities, front_table, hypervolume_of
 from slayr_py.study.results.optimum import Optimum, good, optimum
@@ -67,8 +67,7 @@ class Result:
     _posteriors: dict[tuple[int, int], Posterior] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.space, ConfigurationSpace):
-            object.__setattr__(self, "space", as_encoder(self.space).space)
+        object.__setattr__(self, "space", space_given(self.space))
 
     @property
     def recommended(self) -> Recommendation:

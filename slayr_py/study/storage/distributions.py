@@ -28,7 +28,7 @@ from optuna.distributions import (
 )
 
 from slayr_py.errors import EnqueuedError, SpaceError, did_you_mean, nearest
-from slayr_py.space import GRID, Space, as_encoder
+from slayr_py.space import GRID, Space, space_given
 
 
 def space_to_distributions(space: Space) -> dict[str, BaseDistribution]:
@@ -53,8 +53,7 @@ def space_to_distributions(space: Space) -> dict[str, BaseDistribution]:
     SpaceError
         If the space is empty or has a choice that Optuna cannot store: anything but None, bool, int, float, str.
     """
-    if not isinstance(space, ConfigurationSpace):
-        space = as_encoder(space).space
+    space = space_given(space)
     if len(space) == 0:
         raise SpaceError("the search space is empty: add at least one parameter to the ConfigurationSpace")
     return {name: _distribution(parameter) for name, parameter in space.items()}
