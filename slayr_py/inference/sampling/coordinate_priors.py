@@ -153,6 +153,8 @@ class CoordinatePriors:
             return _Values(value, by_coordinate, log_prior, gradient)
         power, shape, rate = np.atleast_2d(self._data[f"{name}_gamma"]).T
         other: NDArray[np.bool_] = power != 0  # `generalized_gamma`: the prior is of another family than the log-normal
+        if not other.any():
+            return _Values(np.exp(value), by_coordinate, log_prior, gradient)
         known = np.where(scale > 0, scale, 1.0)
         powered = np.exp(power * value)
         ratio = shape * power * value - rate * powered + 0.5 * np.square((value - location) / known)

@@ -342,6 +342,20 @@ class Normals(NamedTuple):
         return np.asarray((np.log(self.shares) - log_roots) - 0.5 * squares.T)
 
 
+class StandardNormal(NamedTuple):
+    """The standard normal distribution of P coordinates, with the methods of `Normals`."""
+
+    p: int
+
+    def draw(self, s: int, rng: np.random.Generator) -> FloatArray:
+        """Return s draws, (s, P)."""
+        return rng.standard_normal((s, self.p))
+
+    def log_density(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log densities (m,) at points (m, P), and their gradients (m, P)."""
+        return -0.5 * (np.square(points).sum(axis=1) + self.p * np.log(2 * np.pi)), -points
+
+
 def normal_mixture(
     points: FloatArray, weights: FloatArray, covariance: FloatArray, rng: np.random.Generator, distant: bool = False
 ) -> Normals:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
 from slayr_py.inference.diagnostics.importance import systematic_rows
-from slayr_py.inference.sampling.population import Normals, normal_mixture, power_for
+from slayr_py.inference.sampling.population import Normals, StandardNormal, normal_mixture, power_for
 from slayr_py.space import FloatArray
 
 PARTICLES = 100
@@ -131,7 +131,7 @@ def temper(
         If fewer than five proposals have a finite density, or the covariance of the draws is singular.
     """
     target = _Target.fitted(density, start, rng)
-    m = max(m * min(2, len(target.normals.shares)), -(-n // _LAST))
+    m = max(m if isinstance(target.normals, StandardNormal) else 2 * m, -(-n // _LAST))
     tempered = _attempt(target, n, smallest_ess, rng, m)
     if tempered.is_good(smallest_ess / _MORE_PARTICLES) and not tempered.is_good(smallest_ess):
         tempered = _attempt(target, n, smallest_ess, rng, _MORE_PARTICLES * m)
@@ -214,14 +214,14 @@ class _Target:
     density : Gradients
     centre, root : (P,), (P, P) float64
         The program's coordinates are centre + root x.
-    normals : Normals
+    normals : Normals or StandardNormal
         q in the coordinates x.
     """
 
     density: Gradients
     centre: FloatArray
     root: FloatArray
-    normals: Normals
+    normals: Normals | StandardNormal
 
     @classmethod
     def fitted(cls, density: Gradients, draws: FloatArray, rng: np.random.Generator) -> _Target:
@@ -233,7 +233,7 @@ class _Target:
             covariance = covariance * (m / (m + p))
             covariance[np.diag_indices(p)] *= (m + p) / m
             root = np.linalg.cholesky(covariance)
-            return cls(density, draws.mean(axis=0), root, Normals(np.zeros((1, p)), np.ones(1), np.eye(p)[None]))
+            return cls(density, draws.mean(axis=0), root, StandardNormal(p))
         roots = _INFLATION * fitted.roots
         root = np.linalg.cholesky(np.einsum("k,kij,klj->il", fitted.shares, roots, roots))
         centre = fitted.shares @ fitted.centres
