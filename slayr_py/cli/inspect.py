@@ -38,10 +38,10 @@ from slayr_py.study import (
     front_figure,
     has_recommendation,
     has_several,
+    last_regret,
     pruning_text,
     quiet_optuna,
     reference_of,
-    regret_table,
     search_table,
     space_of,
     spent,
@@ -110,7 +110,7 @@ def inspect(
     if (cost := cost_name(loaded)) is not None:
         _print(f"cost: {spent(loaded, cost).describe(cost)}")
     _print_pruning(loaded, trials)
-    _print_regret(regret_table(loaded))
+    _print_regret(last_regret(loaded))
     _print_searches(search_table(loaded))
     fits = fit_table(loaded)
     _print(f"\nfits{_last(len(fits), trials)}")
@@ -194,11 +194,10 @@ def _print(text: str) -> None:
     typer.echo(printable(text))
 
 
-def _print_regret(estimates: pd.DataFrame) -> None:
-    """Print the last estimate of a stopping rule."""
-    if estimates.empty:
+def _print_regret(last: pd.Series | None) -> None:
+    """Print the estimate by which a stopping rule stopped the study, or the last one."""
+    if last is None:
         return
-    last = estimates.iloc[-1]
     target = _cell(last["target"], "g")
     upper = _cell(last["upper"], ".3g")
     _print(

@@ -28,8 +28,8 @@ from slayr_py.study import (
     has_recommendation,
     has_several,
     is_history,
+    last_regret,
     minimize,
-    regret_table,
     spent,
     suggestion_table,
     url_without_password,
@@ -146,10 +146,9 @@ def _fits_line(result: Result) -> str:
 
 def _stopped_line(result: Result) -> str:
     """Return a line about the stopping rule if it holds, else nothing."""
-    estimates = regret_table(result.study)
-    if estimates.empty or not estimates["stop"].iloc[-1]:
+    last = last_regret(result.study)
+    if last is None or not last["stop"]:
         return ""
-    last = estimates.iloc[-1]
     return f"stopped     P(regret < {last['epsilon']:g}) = {last['probability']:.2f} >= {last['target']:g}"
 
 

@@ -16,7 +16,7 @@ from slayr_py.acquisition import non_dominated
 from slayr_py.errors import DataError
 from slayr_py.inference import CHECKS
 from slayr_py.study.sampler import declared_space_of
-from slayr_py.study.storage.attributes import regret_records, suggestion_record
+from slayr_py.study.storage.attributes import regret_records, stopping_record, suggestion_record
 from slayr_py.study.storage.columns import PARAMETER, error_columns, value_columns
 from slayr_py.study.storage.costs import cost_name, cost_of
 from slayr_py.study.storage.objectives import finite_values, goals_of, has_several
@@ -279,6 +279,16 @@ def regret_table(study: Study) -> pd.DataFrame:
     columns = ["number", "incumbent", "observations", "epsilon", "target", "probability", "mean", "upper"]
     columns += ["inflation", "stop"]
     return pd.DataFrame([{"number": number, **record} for number, record in regret_records(study)], columns=columns)
+
+
+def last_regret(study: Study) -> pd.Series | None:
+    """Return the last row of `regret_table`, or that by which its rule had stopped the study; None without rows."""
+    table = regret_table(study)
+    if table.empty:
+        return None
+    records = [record for _, record in regret_records(study)]
+    stopped = stopping_record(study, records[-1])
+    return table.iloc[-1 if stopped is None else records.index(stopped)]
 
 
 def found_kernels(study: Study) -> str | None:

@@ -19,7 +19,7 @@ from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.model.incumbent import counts_as_noisy, front_task
 from slayr_py.study.model.proposer import Fitted
 from slayr_py.study.sampler import declared_space_of
-from slayr_py.study.storage.attributes import REGRET_KEY, regret_records, suggestion_record
+from slayr_py.study.storage.attributes import REGRET_KEY, stopping_record, suggestion_record
 from slayr_py.study.storage.objectives import given_reference, goals_of
 from slayr_py.study.storage.trials import Observations
 from slayr_py.threads import one_thread
@@ -120,12 +120,10 @@ class Regret:
         estimate with other ``fixed=`` values or another ``reference_point`` does not count. Returns and raises what
         `estimate` does.
         """
-        about = _about(study, _declared(study))
-        for _, record in regret_records(study):
-            if record.get("stop") is True and record.get("about") == about:
-                stored = RegretEstimate(*(record[name] for name in RegretEstimate._fields))
-                if stored.epsilon <= self.epsilon and stored.target >= self.probability:
-                    return stored
+        rule = {"epsilon": self.epsilon, "target": self.probability, "about": _about(study, _declared(study))}
+        stored = stopping_record(study, rule)
+        if stored is not None:
+            return RegretEstimate(*(stored[name] for name in RegretEstimate._fields))
         return self.estimate(study)
 
     def estimate(self, study: Study) -> RegretEstimate | None:

@@ -249,6 +249,23 @@ def regret_records(study: Study) -> list[tuple[int, Mapping[str, Any]]]:
     return [(last, records[last, n]) for last, n in sorted(records)]
 
 
+def stopping_record(study: Study, rule: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the first estimate by which a rule, or a stricter one about the same, has stopped the study.
+
+    ``rule`` has epsilon, target and about, as an estimate has them.
+    """
+    for _, record in regret_records(study):
+        if record.get("stop") is True and record.get("about") == rule.get("about"):
+            epsilon, target = (record.get(name) for name in ("epsilon", "target"))
+            if _at_most(epsilon, rule.get("epsilon")) and _at_most(rule.get("target"), target):
+                return record
+    return None
+
+
+def _at_most(a: Any, b: Any) -> bool:
+    return isinstance(a, int | float) and isinstance(b, int | float) and a <= b
+
+
 def suggestion_record(trial: FrozenTrial) -> dict[str, Any]:
     """Return the suggestion record of a trial; empty if another sampler made it."""
     record = trial.user_attrs.get(SUGGESTION_KEY)

@@ -12,7 +12,7 @@ from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Notic
 from slayr_py.study.results.report.figures import drawing, figure_and_axes, scale
 from slayr_py.study.results.report.palette import light
 from slayr_py.study.results.report.reading import Reading
-from slayr_py.study.results.tables import regret_table
+from slayr_py.study.results.tables import last_regret, regret_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,12 +22,13 @@ _NUMBERS = ["number", "observations", "epsilon", "target", "probability", "mean"
 
 def stopping(reading: Reading) -> Iterator[Block]:
     """Return figures of the posterior of the regret over the trials."""
-    table = regret_table(reading.study)
-    if table.empty:
+    deciding = last_regret(reading.study)
+    if deciding is None:
         yield Notice("The study has no stopping rule, or has not estimated its regret yet: see sl.Regret.")
         return
+    table = regret_table(reading.study)
     table = table.assign(**{name: pd.to_numeric(table[name], errors="coerce") for name in _NUMBERS})
-    last = table.iloc[-1]
+    last = pd.to_numeric(deciding[_NUMBERS], errors="coerce")
     what = "the hypervolume still to be gained, the regret," if reading.has_several else "the regret of the best trial"
     yield Paragraph(
         f"The rule stops the study when {what} is below {last['epsilon']:g} with probability "
@@ -35,7 +36,7 @@ def stopping(reading: Reading) -> Iterator[Block]:
         f"{last['probability']:.3f}; the mean regret is {last['mean']:.3g}, and with probability {last['target']:g} it "
         f"is below {last['upper']:.3g}."
     )
-    if last["stop"] is True or last["stop"] is np.True_:
+    if deciding["stop"] is True or deciding["stop"] is np.True_:
         yield Notice("The rule holds: the study stopped, or may stop, here.")
     numbers = Table.of("regret-table", "Estimates of the regret", {name: table[name] for name in _NUMBERS})
     yield Drawings([_probability(table, numbers), _regret(table)])

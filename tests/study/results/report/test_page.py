@@ -210,6 +210,10 @@ def test_estimates_of_the_regret_are_drawn(plane):
     paragraph, notice, drawings = section(Reading(study), "stopping", "Stopping", stopping).blocks
     assert "the probability is 0.960" in paragraph.text and "The rule holds" in notice.text
     assert len(drawings.drawings) == 2 and "0.960 at the end, 0.95 is wanted" in drawings.drawings[0].description
+    late = {"observations": 9, "probability": 0.9, "stop": False}  # a trial that ran at the stop has finished
+    study.set_user_attr(f"{REGRET_KEY}:8", {**record, **late})
+    paragraph, notice, drawings = section(Reading(study), "stopping", "Stopping", stopping).blocks
+    assert "After 7 observations the probability is 0.960" in paragraph.text and "The rule holds" in notice.text
     study.set_user_attr(f"{REGRET_KEY}:8", {"epsilon": "<b>", "target": None})
     assert len(section(Reading(study), "stopping", "Stopping", stopping).blocks) == 2
 
