@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from slayr_py.inference import Posterior
+from optuna import Study
+
+from slayr_py.inference import FitOptions, Posterior
+from slayr_py.space import FloatArray
+from slayr_py.study.storage.trials import Observations, Results
 
 _LARGEST = 32
+
+
+def fit_key(
+    study: Study, name: str, data: Observations | Results, numbers: Sequence[FloatArray], seed: int, options: FitOptions
+) -> Hashable:
+    """Return what determines a fit; ``numbers`` are the values and errors of the trials.
+
+    Several studies in memory may have the same name, so it takes the configurations to tell them apart.
+    """
+    arrays = b"".join(array.tobytes() for array in (*(config.get_array() for config in data.configs), *numbers))
+    return study.study_name, name, tuple(data.numbers), arrays, seed, options
 
 
 class FitCache:

@@ -24,7 +24,7 @@ from slayr_py.inference import (
     reason,
     unreliability,
 )
-from slayr_py.study.model.fit_cache import FitCache
+from slayr_py.study.model.fit_cache import FitCache, fit_key
 from slayr_py.study.storage.fit_records import LastStart, last_warm_start, part_name
 from slayr_py.study.storage.trials import Observations
 
@@ -208,8 +208,8 @@ class LoopFits:
     def _fit(self, fit: KernelFit, stream: np.random.SeedSequence) -> KernelFit:
         """Fit one kernel to these trials, unless the cache has the fit."""
         seed = as_stan_seed(part_stream(stream, fit.gp.model.kernel) if self.gp.is_stack else stream)
-        data = self.observed.y.tobytes(), self.observed.y_sd.tobytes()
-        key = (self.study.study_name, fit.name, tuple(self.observed.numbers), *data, seed, fit.options)
+        data = [self.observed.y, self.observed.y_sd]
+        key = fit_key(self.study, fit.name, self.observed, data, seed, fit.options)
         # The next number may fall within a batch. A fit that continues another one of the same data has its audit.
         before = 0 if fit.last is None else fit.last.observations
         audit = any(before < number <= len(self.observed.y) for number in AUDITS)

@@ -11,7 +11,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.inference import FitOptions, GaussianProcess, Posterior, as_stan_seed
-from slayr_py.study.model.fit_cache import FitCache
+from slayr_py.study.model.fit_cache import FitCache, fit_key
 from slayr_py.study.storage.fit_records import last_warm_start, store_fit
 from slayr_py.study.storage.trials import Results
 
@@ -75,7 +75,7 @@ class OutputFits:
             last = last_warm_start(self.study, self.number, gp, options, results.numbers, name)
         start = None if last is None else last.start
         seed = as_stan_seed(stream)
-        key = (self.study.study_name, name, tuple(results.numbers), results.values.tobytes(), seed, options)
+        key = fit_key(self.study, name, results, [results.values], seed, options)
 
         def fitted() -> Posterior:
             return gp.fit(results.configs, results.values, seed=seed, start=start, options=options)

@@ -6,6 +6,7 @@ import math
 import pickle
 
 import numpy as np
+import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
 from optuna.trial import TrialState
@@ -13,7 +14,7 @@ from optuna.trial import TrialState
 import slayr_py as sl
 from slayr_py.acquisition import Feasibility
 from slayr_py.inference import GaussianProcess
-from slayr_py.study import ask, config_of, create_study, tell
+from slayr_py.study import StanGPSampler, ask, config_of, create_study, tell
 from slayr_py.study.model.feasibility import compress
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.results.refits import feasibility_of
@@ -52,8 +53,9 @@ def test_nothing_is_suggested_next_to_an_evaluated_configuration(quick):
     assert apart.min() > 1e-4
 
 
-@pytest.mark.stan
-def test_suggestions_from_the_same_trials_share_a_fit(quick, monkeypatch):
+@pytest.fixture
+def fits(monkeypatch):
+    """The likelihoods of the models that are fitted."""
     fit = GaussianProcess.fit
     fits = []
 
@@ -62,6 +64,11 @@ def test_suggestions_from_the_same_trials_share_a_fit(quick, monkeypatch):
         return fit(gp, *arguments, **options)
 
     monkeypatch.setattr(GaussianProcess, "fit", counted)
+    return fits
+
+
+@pytest.mark.stan
+def test_suggestions_from_the_same_trials_share_a_fit(quick, fits):
     study = create_study(SPACE, n_initial=5, seed=1, **quick)
     for _ in range(5):
         trial = ask(study)
@@ -74,6 +81,19 @@ def test_suggestions_from_the_same_trials_share_a_fit(quick, monkeypatch):
     tell(study, batch[0], 0.5)
     ask(study)
     assert len(fits) == 4
+
+
+@pytest.mark.stan
+def test_studies_of_the_same_name_share_no_fit(fits, quick):
+    sampler = StanGPSampler(SPACE, n_initial=4, seed=1, **quick)
+    for x in (0.1, 0.2):
+        study = optuna.create_study(study_name="bench", sampler=sampler)
+        for number in range(4):
+            study.enqueue_trial({"x": x + 0.2 * number, "y": 0.5})
+            state = TrialState.FAIL if number == 2 else TrialState.COMPLETE
+            tell(study, ask(study), None if number == 2 else float(number), state)
+        ask(study)
+    assert sorted(fits) == ["gaussian", "gaussian", "probit", "probit"]
 
 
 @pytest.mark.stan
