@@ -19,7 +19,7 @@ import slayr_py as sl
 from slayr_py.acquisition import Acquisition, criteria
 from slayr_py.acquisition.criteria import gradient_by_inputs
 from slayr_py.inference import METHODS, ExactMarginal, FitOptions, Model, replay
-from slayr_py.inference.sampling import options as fit_options
+from slayr_py.inference.sampling.approximations import Mode
 from slayr_py.inference.sampling.method import FitMethod
 from slayr_py.inference.sampling.programs import program_folder
 from slayr_py.kernels import Kernel, LogNormal, base
@@ -43,12 +43,10 @@ def _tables_as_before():
     """Remove the toys from the tables."""
     tables = [base.KERNELS, LEAVES, criteria._BY_NAME, METHODS, STRATEGIES]
     before = [dict(table) for table in tables]
-    names = list(fit_options.METHOD_NAMES)
     yield
     for table, entries in zip(tables, before, strict=True):
         table.clear()
         table.update(entries)
-    fit_options.METHOD_NAMES[:] = names
 
 
 def check_laws(kernel):
@@ -292,6 +290,21 @@ def test_a_fit_method_is_one_class():
     assert posterior.check().pareto_k == same.check().pareto_k
     assert posterior.record["arguments"]["method"] == "toy" and posterior.record["arguments"]["draws"] == 100
     assert replay(posterior).identical
+
+
+@pytest.mark.stan
+def test_a_study_repeats_the_fits_of_a_new_point_estimate():
+    class Again(Mode):
+        """The mode by another name."""
+
+        name = "mode2"
+
+    with pytest.raises(sl.DataError, match="ess is 50, but method='mode2' returns one point; leave ess out"):
+        quick_fit([1.0, 3.0, 2.0], method="mode2", ess=50)
+    options = {"n_initial": 3, "seed": 1, "method": "mode2", "progress": False}
+    result = sl.minimize(lambda config: config["x"] ** 2, plain_space(), budget=4, **options)
+    assert [again.identical for again in sl.study.replay(result.study, 3)] == [True]
+    assert result.posterior().record["arguments"]["method"] == "mode2"
 
 
 def test_a_search_strategy_is_one_function():

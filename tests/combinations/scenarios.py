@@ -19,7 +19,6 @@ from optuna.trial import FrozenTrial, TrialState
 
 import slayr_py as sl
 from slayr_py.inference import METHODS
-from slayr_py.inference.sampling import options as fit_options
 from slayr_py.inference.sampling.density import Density
 from slayr_py.inference.sampling.method import FitMethod
 from slayr_py.inference.sampling.population import Population
@@ -65,7 +64,6 @@ def given_draws() -> Iterator[None]:
         yield
     finally:
         del METHODS[METHOD]
-        fit_options.METHOD_NAMES.remove(METHOD)
 
 
 @cache

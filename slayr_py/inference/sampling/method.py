@@ -15,7 +15,7 @@ import cmdstanpy
 from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, Check
 from slayr_py.inference.sampling.command import DIGITS, CommonArguments
-from slayr_py.inference.sampling.options import METHOD_NAMES, FitOptions
+from slayr_py.inference.sampling.options import METHODS, FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.run_folder import run_folder
 from slayr_py.inference.sampling.seeds import stan_seed
@@ -24,9 +24,6 @@ from slayr_py.space import FloatArray
 
 Kind = Literal["carried", "warm", "cold"]
 """Whether the chains of a fit start "warm" or "cold", or its posterior is "carried" from an earlier one."""
-
-METHODS: dict[str, FitMethod] = {}
-"""Fit methods by name."""
 
 
 @dataclass(frozen=True)
@@ -103,11 +100,8 @@ class FitMethod(ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "name" not in vars(cls):
-            return
-        METHODS[cls.name] = cls()
-        if cls.name not in METHOD_NAMES:
-            METHOD_NAMES.append(cls.name)
+        if "name" in vars(cls):
+            METHODS[cls.name] = cls()
 
     @property
     def warm_starts(self) -> bool:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from typing_extensions import Unpack
 
 from slayr_py.arguments import check_flag, check_integer, check_probability
 from slayr_py.errors import DataError, did_you_mean
 
+if TYPE_CHECKING:
+    from slayr_py.inference.sampling.method import FitMethod
+
 Method = Literal["nuts", "carried", "pathfinder", "laplace", "map"]
 """The fit methods of the package."""
+
+_NAMES = get_args(Method)
 
 LARGEST_DRAWS = 1_000_000
 """Largest number of iterations of all chains."""
 
-METHOD_NAMES: list[str] = list(get_args(Method))
-"""Names of all fit methods: a subclass of `slayr_py.inference.sampling.method.FitMethod` adds its own."""
+METHODS: dict[str, FitMethod] = {}
+"""Fit methods by name: a subclass of `slayr_py.inference.sampling.method.FitMethod` adds its own."""
 
 
 class FitKeywords(TypedDict, total=False):
@@ -72,7 +77,7 @@ class FitOptions:
         For an unknown method or a number outside its range.
     """
 
-    method: Method = field(default="nuts", metadata={"help": f"{', '.join(METHOD_NAMES[:-1])} or {METHOD_NAMES[-1]}."})
+    method: Method = field(default="nuts", metadata={"help": f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}."})
     chains: int = field(default=4, metadata={"help": "Number of chains."})
     warmup: int = field(default=500, metadata={"help": "Warm-up iterations per chain."})
     draws: int = field(default=500, metadata={"help": "Draws per chain."})
@@ -85,8 +90,8 @@ class FitOptions:
     pointwise: bool = field(default=True, metadata={"help": "Compute leave-one-out of every observation."})
 
     def __post_init__(self) -> None:
-        if self.method not in METHOD_NAMES:
-            raise DataError(f"unknown method {self.method!r}{did_you_mean(self.method, METHOD_NAMES)}")
+        if self.method not in METHODS:
+            raise DataError(f"unknown method {self.method!r}{did_you_mean(self.method, METHODS)}")
         for name in ("chains", "warmup", "draws", "max_treedepth", "ess"):
             if name != "ess" or self.ess is not None:
                 object.__setattr__(self, name, check_integer(name, getattr(self, name)))
@@ -145,9 +150,10 @@ class FitOptions:
         """
         if options is None:
             chosen = cls().updated(**single)
-            if chosen.method == "map" and chosen.ess is not None:
+            if METHODS[chosen.method].point_estimate and chosen.ess is not None:
                 raise DataError(
-                    f"ess is {chosen.ess}, but method='map' returns one point; leave ess out, or use method='nuts'"
+                    f"ess is {chosen.ess}, but method={chosen.method!r} returns one point; leave ess out, or use "
+                    "method='nuts'"
                 )
             return chosen
         if single:

@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError, StorageError
 from slayr_py.inference import (
+    METHODS,
     Observed,
     Posterior,
     Replay,
@@ -219,7 +220,8 @@ def _complete(study: Study, reduced: Mapping[str, Any], start_key: str) -> dict[
 
 def _observation_options(record: Mapping[str, Any]) -> tuple[bool, bool]:
     """Return whether a recorded fit is a posterior mode, and whether it has pointwise densities."""
-    return record["arguments"]["method"] == "map", record["arguments"].get("pointwise", True)
+    arguments = record["arguments"]
+    return METHODS[arguments["method"]].point_estimate, arguments.get("pointwise", True)
 
 
 def _recorded_fit(study: Study, number: int, objective: int, reduced: Mapping[str, Any], start_key: str) -> RecordedFit:
