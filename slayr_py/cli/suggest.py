@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from slayr_py.cli.options import Epsilon, announce
 from slayr_py.display import printable, table_text
 from slayr_py.study import (
     FileForm,
+    SamplerKeywords,
     ask_batch,
     config_of,
     create_study,
@@ -33,8 +35,6 @@ from slayr_py.study import (
     write_report,
 )
 from slayr_py.text_files import write_text
-
-_OF_THE_LOOP = ("budget", "timeout", "max_consecutive_failures", "n_parallel", "stop", "max_seconds")
 
 
 def suggest(
@@ -117,9 +117,10 @@ def suggest(
 
 
 def _options(settings: Config, maximize: bool | None, seed: int | None) -> dict[str, Any]:
-    """Return the arguments of `create_study`."""
-    options = {key: value for key, value in settings.options.items() if key not in _OF_THE_LOOP}
-    if "constraints" in options:
+    """Return the arguments of `create_study`; those of the loop are left out."""
+    known = {*SamplerKeywords.__annotations__, *signature(create_study).parameters}
+    options = {key: value for key, value in settings.options.items() if key in known}
+    if "constraints" in settings.options:
         raise ConfigError(
             "constraints in [study] bound numbers that an objective returns, which slayr suggest does not read; bounds "
             "on parameters are given by within, and in Python ask and tell take constraints"

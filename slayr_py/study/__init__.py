@@ -2,7 +2,7 @@
 
 import slayr_py.progress_bar  # noqa: F401  # before Optuna, see there
 from slayr_py.study.model.kernel_searches import default_search
-from slayr_py.study.model.options import LOOP_OPTIONS
+from slayr_py.study.model.options import LOOP_OPTIONS, SamplerKeywords as SamplerKeywords
 from slayr_py.study.model.session import Phase
 from slayr_py.study.results.curves import curve_table, curves_figure, pruning_text
 from slayr_py.study.results.dashboard import save_to_dashboard

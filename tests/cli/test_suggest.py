@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from slayr_py.cli.app import app
+from slayr_py.cli.keys import STUDY
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "laboratory.md"
 
@@ -89,6 +90,26 @@ def test_what_it_cannot_use_is_refused_with_a_remedy(tmp_path, monkeypatch, stud
     Path("open.csv").write_text("x,value\n0.5,\n")
     outcome = CliRunner().invoke(app, ["suggest", "lab.toml", *words])
     assert outcome.exit_code == 2 and message in outcome.output
+
+
+WIDE = """
+[space]
+lr = { type = "float", lower = 1e-5, upper = 1e-1, log = true }
+act = ["relu", "leaky", "tanh"]
+layers = { type = "integer", lower = 1, upper = 4 }
+x1 = { type = "float", lower = 0, upper = 1 }
+x2 = { type = "float", lower = 0, upper = 1 }
+x3 = { type = "float", lower = 0, upper = 1 }
+"""
+NEEDS = {"reference_point": 'directions = ["minimize", "maximize"]', "prior_beta": f"prior = {STUDY['prior'].example}"}
+
+
+@pytest.mark.parametrize("key", sorted(STUDY.keys() - {"constraints"}))
+def test_every_key_of_a_study_is_accepted(tmp_path, monkeypatch, key):
+    monkeypatch.chdir(tmp_path)
+    Path("runs.csv").write_text("lr,act,layers,x1,x2,x3,value\n0.01,relu,2,0.2,0.3,0.5,1.0\n")
+    Path("lab.toml").write_text(f"[study]\n{key} = {STUDY[key].example}\n{NEEDS.get(key, '')}\n{WIDE}")
+    assert "1 proposal" in run("lab.toml")
 
 
 @pytest.mark.stan
