@@ -154,7 +154,6 @@ def cost_figure(study: Study) -> Figure:
     check_one_objective(study, "the best value against the cost has one: use hypervolume_figure")
     name = cost_name(study)
     costs = {} if name is None else costs_of_trials(study, name)
-    comparable = [trial for trial in comparable_trials(study) if trial.number in costs]
     if np.isnan([*costs.values()]).all():
         if name is None:
             raise DataError(f"study {study.study_name!r} has no cost: use cost=")
@@ -163,11 +162,14 @@ def cost_figure(study: Study) -> Figure:
             f"return value, {{{name!r}: cost}}"
         )
     figure, axes = figure_and_axes(4.0)
-    paid = cumulative(costs, [trial.number for trial in comparable])
+    comparable = comparable_trials(study)
     running = np.maximum if study.direction == StudyDirection.MAXIMIZE else np.minimum
     value = np.array([trial.value for trial in comparable], dtype=np.float64)
-    axes.plot(paid, value, "o", color="#4c72b0", markersize=4, alpha=0.7)
-    axes.step(paid, running.accumulate(value), where="post", color="#c44e52", lw=1.8)
+    best = running.accumulate(value)  # of past experiments too, which are not drawn: their costs were spent before
+    drawn = np.array([trial.number in costs for trial in comparable], dtype=np.bool_)
+    paid = cumulative(costs, [trial.number for trial in comparable if trial.number in costs])
+    axes.plot(paid, value[drawn], "o", color="#4c72b0", markersize=4, alpha=0.7)
+    axes.step(paid, best[drawn], where="post", color="#c44e52", lw=1.8)
     axes.set_xlabel(f"sum of the cost ({name})", parse_math=False)
     axes.set_ylabel("objective, and the best so far")
     return figure

@@ -46,6 +46,18 @@ def test_convergence_figure_draws_known_errors(small_study):
     assert [segment[:, 1].tolist() for segment in bars.get_segments()] == [[5.0, 5.0], [1.5, 2.5]]
 
 
+def test_the_cost_figure_starts_from_the_best_past_experiment():
+    history = [({"x": 0.3}, -5.0), ({"x": 0.8}, 2.0)]
+    study = create_study({"x": (0.0, 1.0)}, n_initial=9, seed=1, cost="euros", history=history)
+    for value in (1.0, -6.0):
+        trial = ask(study)
+        trial.set_user_attr("euros", 10.0)
+        study.tell(trial, value)
+    points, best = cost_figure(study).axes[0].lines
+    assert points.get_ydata().tolist() == [1.0, -6.0]
+    assert best.get_xdata().tolist() == [10.0, 20.0] and best.get_ydata().tolist() == [-5.0, -6.0]
+
+
 NAME = r"$\frac{$ \$"
 
 
