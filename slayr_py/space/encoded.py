@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.space.dimension import FloatArray
-from slayr_py.space.layout import Layout
+
+if TYPE_CHECKING:
+    from slayr_py.space.encoder import Encoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +24,7 @@ class Encoded:
     unit_values : (n, D) float64
         Values of real parameters in [0, 1], indices of levels of other parameters; 0 where inactive.
     active : (n, D) bool
-    encoder : Layout
+    encoder : Encoder
         The encoder that made the arrays.
     raw : (n, D) float64, optional
         Real parameters in the user's units, since a logarithmic unit value loses their last digits. Without ``raw``,
@@ -31,7 +33,7 @@ class Encoded:
 
     unit_values: FloatArray
     active: NDArray[np.bool_]
-    encoder: Layout
+    encoder: Encoder
     raw: FloatArray | None = None
 
     def __post_init__(self) -> None:

@@ -95,6 +95,10 @@ class Layout:
         return tuple(name for name in self.names if self.space.parent_conditions_of[name])
 
     @cached_property
+    def _conditions(self) -> dict[str, frozenset[object]]:
+        return {name: self._rules.meaning(name) for name in self.names}
+
+    @cached_property
     def ancestors(self) -> dict[str, tuple[str, ...]]:
         """Names of the parents, their parents and so on for every name, in the order of ``names``.
 
@@ -127,10 +131,13 @@ class Layout:
         return spectra
 
     def matches(self, other: Layout) -> bool:
-        """Return whether the other layout has equal dimensions, ancestors and graphs."""
+        """Return whether the other layout has equal dimensions, conditions and graphs, so that arrays mean the same.
+
+        Forbidden clauses and constraints on inputs may differ.
+        """
         if other is self:
             return True
-        if other.dimensions != self.dimensions or other.ancestors != self.ancestors:
+        if other.dimensions != self.dimensions or other._conditions != self._conditions:
             return False
         requested = self.requested_graphs.keys() | other.requested_graphs.keys()
         return all(np.array_equal(adjacency(self.graphs[name]), adjacency(other.graphs[name])) for name in requested)

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
-from ConfigSpace.conditions import Condition, ConditionLike, Conjunction
+from ConfigSpace.conditions import Condition, ConditionLike, Conjunction, InCondition
 from ConfigSpace.forbidden import (
     ForbiddenAndConjunction,
     ForbiddenConjunction,
@@ -60,6 +60,10 @@ class Rules:
     def condition(self, name: str) -> str:
         """Return the condition of a parameter as ConfigSpace prints it; empty if it has none."""
         return " and ".join(map(str, self.space.parent_conditions_of[name]))
+
+    def meaning(self, name: str) -> frozenset[object]:
+        """Return the condition of a parameter in a form that can be compared with that in another space."""
+        return frozenset(map(_meaning, self.space.parent_conditions_of[name]))
 
     def holds(self, name: str, vectors: FloatArray) -> BoolArray:
         """Return where the condition of a parameter holds, (n,); everywhere if it has none."""
@@ -129,4 +133,5 @@ def _refuse_ambiguous(conditions: Iterable[ConditionLike]) -> None:
 def _meaning(condition: ConditionLike) -> tuple[object, ...]:
     if isinstance(condition, Conjunction):
         return (type(condition), frozenset(map(_meaning, condition.components)))
-    return (type(condition), condition.parent.name, repr(condition.value))
+    values = condition.values if isinstance(condition, InCondition) else [condition.value]
+    return (type(condition), condition.parent.name, frozenset(float(condition.parent.to_vector(v)) for v in values))

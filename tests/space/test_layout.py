@@ -60,12 +60,14 @@ def test_a_condition_on_a_constant_counts_as_a_condition():
     assert encoder.encode(encoder.sobol(4, 0)).active.all()
 
 
-def test_encoders_with_other_conditions_do_not_match():
-    def made(parent: str) -> Encoder:
+@pytest.mark.parametrize("other", [("b", 1), ("a", 2)])
+def test_encoders_with_other_conditions_do_not_match(other):
+    def made(parent: str, level: int) -> Encoder:
         space = ConfigurationSpace({"a": [1, 2], "b": [1, 2], "x": (0.0, 1.0)})
-        space.add(EqualsCondition(space["x"], space[parent], 1))
+        space.add(EqualsCondition(space["x"], space[parent], level))
         return Encoder(space)
 
-    encoded = made("a").encode([{"a": 2, "b": 1}])
+    encoded = made("a", 1).encode([{"a": 2, "b": 1}])
+    assert made("a", 1).encode(encoded) is encoded
     with pytest.raises(SpaceError, match="another space"):
-        made("b").encode(encoded)
+        made(*other).encode(encoded)
