@@ -15,7 +15,7 @@ from slayr_py.errors import DataError
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.model.incumbent import front_task
-from slayr_py.study.results.recommendation import is_declared_noisy
+from slayr_py.study.results.recommendation import is_noisy
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.objectives import check_several, default_reference, given_reference, goals_of
@@ -173,7 +173,7 @@ def front_band(
     declared = declared_space_of(study)
     fixed = None if declared is None else declared.fixed
     observed = observations_of_all(study, posteriors[0].encoder.space)
-    noisy = is_declared_noisy(study) or any(each.uncertain for each in observed)
+    noisy = is_noisy(study)
     task = front_task(study, observed, posteriors, feasibility, fixed, noisy, reference)
     if task is None:
         raise DataError(f"study {study.study_name!r} has no feasible trial with finite values")

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
-from optuna.trial import TrialState
 from typing_extensions import Unpack, override
 
 from slayr_py.errors import DataError
@@ -26,7 +25,7 @@ from slayr_py.study.model.output_fits import OutputFits
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.surrogate import GivenKernel
 from slayr_py.study.results.refits import RecordedFits, fitted_numbers, last_feasibility, recorded_fits
-from slayr_py.study.results.tables import comparable_trials, fixed_values_text
+from slayr_py.study.results.tables import comparable_trials, feasible_trials, fixed_values_text
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of, within_of
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.distributions import to_params
@@ -57,8 +56,11 @@ class Recommendation(NamedTuple):
 
 
 def is_noisy(study: Study) -> bool:
-    """Return whether the best value may be partly luck: the study is declared noisy, or values have known errors."""
-    return is_declared_noisy(study) or any(has_known_error(trial) for trial in trials_of(study, (TrialState.COMPLETE,)))
+    """Return whether the best value may be partly luck: the study is declared noisy, or it has errors.
+
+    They are known errors of feasible values, as for the loop's `counts_as_noisy`.
+    """
+    return is_declared_noisy(study) or any(has_known_error(trial) for trial in feasible_trials(study))
 
 
 def is_declared_noisy(study: Study) -> bool:

@@ -13,7 +13,10 @@ from ConfigSpace import ConfigurationSpace
 
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import GaussianProcess
-from slayr_py.study import Result, ask, create_study, minimize, tell
+from slayr_py.study import Result, ask, create_study, minimize, space_of, tell
+from slayr_py.study.model.incumbent import counts_as_noisy
+from slayr_py.study.results.recommendation import is_noisy
+from slayr_py.study.storage.trials import observations
 
 pytestmark = pytest.mark.stan
 
@@ -120,6 +123,14 @@ def test_values_with_known_errors_have_a_recommendation(plane, quick):
     result = minimize(lambda c: c["x"], plane, budget=1, history=history, n_initial=1, seed=1, progress=False, **quick)
     assert f"recommended={result.recommended}" in repr(result)
     assert result.recommended.mean > result.best_value == -2.0
+
+
+def test_the_known_error_of_an_infeasible_value_leaves_a_study_exact():
+    history = pd.DataFrame({"x": [0.3, 0.9], "value": [1.0, 2.0], "y_sd": [0.0, 0.05]})
+    for within, noisy in ((["x <= 0.5"], False), (None, True)):
+        study = create_study({"x": (0.0, 1.0)}, within=within, history=history, n_initial=2, seed=1)
+        observed = observations(study, space_of(study))
+        assert is_noisy(study) == counts_as_noisy(study.sampler.options, [observed]) == noisy
 
 
 def test_a_failed_last_fit_warns(plane, quick, monkeypatch):
