@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold, cross_validate as cross_validate_estimator
 
+from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError
 
 
@@ -39,13 +40,14 @@ def cross_validate(
     Raises
     ------
     DataError
-        If the estimator does not have scikit-learn's interface.
+        If the estimator does not have scikit-learn's interface, or the seed is illegal.
     """
     if not hasattr(estimator, "get_params"):
         raise DataError(
             f"{type(estimator).__name__} is not a scikit-learn estimator; for a Gaussian process use "
             "GaussianProcess.cross_validate, or slayr_py.sklearn.BayesianGPRegressor"
         )
+    seed = check_integer("seed", seed, minimum=0)
     if isinstance(cv, Integral):
         splitter = StratifiedKFold if is_classifier(estimator) else KFold
         cv = splitter(int(cv), shuffle=True, random_state=seed)

@@ -246,8 +246,17 @@ def test_ask_and_tell_take_a_sequence_or_a_mapping():
     for wrong in (1.0, (1.0,), {"loss": 1.0}, {"loss": 1.0, "b": 2.0}):
         with pytest.raises(sl.DataError, match="give one number for each of the 2 objectives, of loss, gain"):
             tell(study, trial, wrong)
-    with pytest.raises(sl.DataError, match="give one standard deviation for each of the 2 objectives"):
-        tell(study, trial, (1.0, 2.0), sd=0.1)
+    for wrong in (0.1, [0.1], {"loss": 0.1}, {"loss": 0.1, "b": 0.2}):
+        with pytest.raises(sl.DataError, match="give one standard deviation for each of the 2 objectives"):
+            tell(study, trial, (1.0, 2.0), sd=wrong)
+
+
+@pytest.mark.parametrize("sd", [np.array([0.1, 0.2]), {"gain": 0.2, "loss": 0.1}])
+def test_known_errors_are_told_as_values_are(sd):
+    study = create_study(SPACE, directions={"loss": "minimize", "gain": "maximize"}, n_initial=2, seed=1)
+    assert tell(study, ask(study), np.array([1.0, 2.0]), sd=sd).user_attrs["y_sd"] == [0.1, 0.2]
+    unnamed = create_study(SPACE, directions=["minimize", "maximize"], n_initial=2, seed=1)
+    assert tell(unnamed, ask(unnamed), {"loss": 1.0, "gain": 2.0}, sd=sd).user_attrs["y_sd"] == [0.1, 0.2]
 
 
 def test_a_value_that_cannot_be_told_does_not_name_the_objectives():

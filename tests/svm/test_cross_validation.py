@@ -22,6 +22,11 @@ def test_estimators_go_to_scikit_learn():
     assert len(svm.cross_validate(svm.KernelSVR(), X[:, 1:], X[:, 0])) == 5
 
 
+def test_an_illegal_seed_is_refused():
+    with pytest.raises(DataError, match="seed must be an integer >= 0, got -1"):
+        svm.cross_validate(svm.KernelSVR(), np.ones((6, 1)), np.arange(6.0), seed=-1)
+
+
 def test_a_gaussian_process_is_referred_to_its_own_functions():
     gp = sl.GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}))
     with pytest.raises(

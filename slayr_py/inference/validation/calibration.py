@@ -146,6 +146,7 @@ def calibrate(
         raise DataError(f"{len(points)} configuration{plural} given; calibration needs at least 2")
     check_integer("replications", replications)
     check_integer("draws", draws)
+    seed = check_integer("seed", seed, minimum=0)
     program = program or compiled(model.kernel.program)
     train = points[:-1]
     new = points[-1:]

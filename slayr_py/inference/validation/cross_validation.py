@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.model_selection import KFold, check_cv
 
-from slayr_py.arguments import check_probability
+from slayr_py.arguments import check_integer, check_probability
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference.observed import check_targets
 from slayr_py.inference.posterior import Posterior
@@ -47,6 +47,7 @@ def cross_validate(
 
     ``fit`` is a method of a Gaussian process without a warp if ``errors`` (n,) are known, also in a fold without any.
     """
+    seed = check_integer("seed", seed, minimum=0)
     if isinstance(cv, Integral):
         cv = KFold(int(cv), shuffle=True, random_state=seed)
     check_probability("level", level)

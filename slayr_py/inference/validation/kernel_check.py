@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError
 from slayr_py.inference.model import Model
 from slayr_py.inference.prediction.stan_engine import coordinate_table
@@ -41,12 +42,14 @@ def check_kernel(kernel: Kernel | str, space: Space, *, points: int = 6, draws: 
     ------
     DataError
         If a covariance differs by more, with the first one; if the kernel is not symmetric or not positive
-        semidefinite; or if the derivative of the log density is not finite where configurations coincide.
+        semidefinite; or if the derivative of the log density is not finite where configurations coincide. For an
+        illegal seed.
     CompileError
         If the program does not compile.
     InferenceError
         If Stan fails.
     """
+    seed = check_integer("seed", seed, minimum=0)
     model = Model(space, kernel)
     once = model.encoder.encode(model.encoder.sobol(points, seed))
     encoded = once.concatenate(once[np.arange(len(once))[::-1]])

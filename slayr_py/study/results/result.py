@@ -299,11 +299,12 @@ class Result:
         Raises
         ------
         DataError
-            If the study has several objectives or no feasible trial.
+            If the study has several objectives or no feasible trial, or the seed is illegal.
         StorageError, ToolchainError, InferenceError
             As for `recommended`.
         """
         check_one_objective(self.study, _FRONT)
+        seed = check_integer("seed", seed, minimum=0)
         return optimum(self.study, self._posterior_of_all(), seed)
 
     def good(self, epsilon: float, probability: float = 0.9, seed: int = 1) -> pd.DataFrame:
@@ -332,6 +333,7 @@ class Result:
             Otherwise as for `optimum`.
         """
         check_one_objective(self.study, _FRONT)
+        seed = check_integer("seed", seed, minimum=0)
         return good(self.study, self._posterior_of_all(), epsilon, probability, seed)
 
     def report(

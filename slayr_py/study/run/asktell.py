@@ -21,7 +21,7 @@ from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
 from slayr_py.study.run.history import History, Outcomes, add_history, read_history
-from slayr_py.study.run.objective import Values, as_value, split_values
+from slayr_py.study.run.objective import Values, as_value, expected_of, split_parts, split_values
 from slayr_py.study.run.pruning import check_pruner
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY
@@ -212,7 +212,7 @@ def tell(
     value: float | Values | None = None,
     state: TrialState | None = None,
     *,
-    sd: float | Sequence[float] | None = None,
+    sd: float | Values | None = None,
     cost: float | None = None,
 ) -> FrozenTrial:
     """Finish a trial with its value or state, like `optuna.Study.tell`.
@@ -228,8 +228,8 @@ def tell(
     state : TrialState, optional
         As in `optuna.Study.tell`; a trial without a value needs ``state=TrialState.FAIL`` or ``PRUNED``.
     sd : float, optional
-        Known standard deviation of the value's error, of several objectives one for each; stored as the user attribute
-        ``y_sd``.
+        Known standard deviation of the value's error, of several objectives one for each, like the values; stored as
+        the user attribute ``y_sd``.
     cost : float, optional
         Cost of the trial, a positive number, stored as the user attribute with the name of the cost. The sampler has
         the option ``cost``.
@@ -254,7 +254,7 @@ def tell(
     is_finite = told is None or bool(np.isfinite(told).all())
     if state == TrialState.COMPLETE and not is_finite:
         raise DataError(f"the value is {value!r:.200} and the state COMPLETE; leave the state out, and the trial fails")
-    known = None if sd is None else _told_errors(sd, count)
+    known = None if sd is None else _told_errors(study, sd, names)
     with translate_storage_errors():
         running = _running_trial(study, trial)
         if names is not None:
@@ -302,10 +302,11 @@ def _running_trial(study: Study, trial: object) -> FrozenTrial:
     return trials[number]
 
 
-def _told_errors(sd: object, count: int) -> list[float]:
-    """Return the known errors of the values of some objectives."""
-    errors = [sd] if count == 1 else sd
-    if not isinstance(errors, Sequence) or len(errors) != count:
+def _told_errors(study: Study, sd: object, new: Sequence[str] | None) -> list[float]:
+    """Return the known errors of the values of the objectives; ``new`` are names that the values give them."""
+    count, names, _ = expected_of(study)
+    errors = [sd] if count == 1 else split_parts(sd, count, new or names)
+    if errors is None:
         raise DataError(f"sd is {sd!r}; give one standard deviation for each of the {count} objectives")
     return [_told_error(error) for error in errors]
 

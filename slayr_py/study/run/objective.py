@@ -227,18 +227,23 @@ def split_values(study: Study, value: object) -> tuple[list[object], list[str] |
     count, names, _ = expected_of(study)
     if count == 1:
         return [value], None
-    if isinstance(value, Mapping) and len(value) == count:
-        texts = [name for name in value if isinstance(name, str)]
-        if len(texts) == count and set(texts) == set(names or texts):
-            return [value[name] for name in names or texts], None if names else texts
-    parts = value.tolist() if isinstance(value, np.ndarray) else value
-    if isinstance(parts, Mapping | str) or not isinstance(parts, Sequence) or len(parts) != count:
+    new = [name for name in value if isinstance(name, str)] if isinstance(value, Mapping) and not names else None
+    parts = split_parts(value, count, new or names)
+    if parts is None:
         known = f", of {', '.join(names)}" if names else ""
         raise DataError(
             f"the value is {value!r:.200}; give one number for each of the {count} objectives{known}, or "
             "state=optuna.trial.TrialState.FAIL for a failed trial"
         )
-    return list(parts), None
+    return parts, new
+
+
+def split_parts(value: object, count: int, names: Sequence[str] | None) -> list[object] | None:
+    """Return a part for each objective of a sequence, or of a mapping of their names; None for anything else."""
+    if isinstance(value, Mapping):
+        return [value[name] for name in names] if names and value.keys() == set(names) and len(value) == count else None
+    parts = value.tolist() if isinstance(value, np.ndarray) else value
+    return list(parts) if isinstance(parts, Sequence) and not isinstance(parts, str) and len(parts) == count else None
 
 
 def as_value(answer: object) -> float:

@@ -7,7 +7,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
-from slayr_py.inference import Model, calibrate
+from slayr_py.inference import Model, calibrate, check_kernel
 from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.inference.validation.calibration import draw_values, log_likelihood
@@ -70,6 +70,14 @@ def test_ranks_of_free_hyperparameters(likelihood, errors):
     ranks = calibrate(gp, gp.encoder.sobol(5, 0), 1, 9, warmup=50, y_sd=errors).ranks
     free = ["mu", "sigma_f", *(["sigma_n"] if likelihood == "gaussian" else [])]
     assert list(ranks) == [*free, "lengthscale[x]", "log_likelihood", "f"]
+
+
+def test_an_illegal_seed_is_refused():
+    gp = sl.GaussianProcess(SPACE)
+    with pytest.raises(sl.DataError, match="seed must be an integer >= 0, got -1"):
+        calibrate(gp, gp.encoder.sobol(4, 0), 1, 9, seed=-1)
+    with pytest.raises(sl.DataError, match="seed must be an integer >= 0, got -1"):
+        check_kernel("matern", gp.encoder, seed=-1)
 
 
 @pytest.mark.stan

@@ -132,6 +132,7 @@ def test_errors_known_in_one_fold_leave_the_warp_out_of_all(smooth):
     ("change", "error", "match"),
     [
         ({"scoring": "rsme"}, sl.DataError, "'rsme'; did you mean 'rmse'"),
+        ({"seed": -1}, sl.DataError, "seed must be an integer >= 0, got -1"),
         ({"level": 1.0}, sl.DataError, r"level .* 1\.0"),
         ({"y": np.ones(24)}, sl.DataError, r"\(24,\) for 25 configurations"),
         ({"y": np.r_[np.ones(24), np.nan]}, sl.DataError, r"y\[24\] is nan"),

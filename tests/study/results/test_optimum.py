@@ -59,6 +59,14 @@ def test_nearly_optimal_ranges_grow_with_epsilon_and_too_small_ones_are_refused(
 
 
 @pytest.mark.stan
+@pytest.mark.parametrize("seed", [-1, "a"])
+def test_an_illegal_seed_is_refused(result, seed):
+    for draw in (result.optimum, lambda seed: result.good(0.5, seed=seed)):
+        with pytest.raises(sl.DataError, match="seed must be an integer >= 0, got"):
+            draw(seed=seed)
+
+
+@pytest.mark.stan
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("border", [1.1, 2.0])
 def test_constraints_that_are_0_where_they_hold_leave_the_evaluated_configurations_feasible(border):
