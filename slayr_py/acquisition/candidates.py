@@ -113,7 +113,7 @@ def candidates(
     if fixed is not None:
         genotypes = np.vstack([genotypes, fixed.example])  # there may be few others
     pool = Candidates.of(encoder, genotypes, fixed)
-    everything = enumeration(encoder, fixed=fixed)
+    everything = enumeration(encoder, fixed)
     if everything is not None:
         return pool.join(Candidates.of(encoder, everything, fixed))
     if prior is not None:
@@ -152,12 +152,12 @@ def perturb(
     return points
 
 
-def enumeration(encoder: Encoder, limit: int = _ENUMERATED, fixed: Fixed | None = None) -> FloatArray | None:
-    """Return all genotypes of a space with the fixed values, or None if there are more than ``limit``."""
+def enumeration(encoder: Encoder, fixed: Fixed | None = None) -> FloatArray | None:
+    """Return all genotypes of a space with the fixed values, or None if there are too many."""
     known = {} if fixed is None else dict(zip(fixed.columns.tolist(), fixed.unit_values, strict=True))
     free = [d for j, d in enumerate(encoder.dimensions) if j not in known]
     sizes = [np.inf if d.kind == "float" else d.upper - d.lower + 1 for d in free]
-    if np.prod(sizes, dtype=np.float64) > limit:
+    if np.prod(sizes, dtype=np.float64) > _ENUMERATED:
         return None
     axes = [
         np.array([known[j]]) if j in known else d.unit_values(np.arange(d.lower, d.upper + 1))

@@ -19,6 +19,7 @@ import numpy as np
 from typing_extensions import override
 
 from slayr_py.acquisition.functions import (
+    SMALLEST_VARIANCE,
     beta_schedule,
     expected_improvement,
     log_cdf,
@@ -34,8 +35,6 @@ from slayr_py.acquisition.warped_improvement import log_improvement_above_pivot,
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import Chains, Moments, log_sum_exp, mixture_moments, standard_error
 from slayr_py.space import FloatArray
-
-SMALLEST_VARIANCE = 1e-20  # for targets with variance 1; keeps the logarithm finite at observed points
 
 _SMOOTHED = 1e-3  # standard deviations of the targets
 

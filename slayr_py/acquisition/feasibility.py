@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from slayr_py.acquisition.functions import log_cdf, log_mean_exp, log_mills
+from slayr_py.acquisition.functions import SMALLEST_VARIANCE, log_cdf, log_mean_exp, log_mills
 from slayr_py.inference import Posterior, Predictor, log_sum_exp
 from slayr_py.space import Encoded, FloatArray
-
-_SMALLEST_VARIANCE = 1e-20
 
 WANTED_SUCCESS = 0.9
 """Probability of success below which a failure weighs more than in the product with the acquisition. Without the extra
@@ -94,7 +92,7 @@ class Below(Law):
 
     def _standardise(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return u and its denominator."""
-        spread = np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE))
+        spread = np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
         return (self.threshold - mean) / spread, spread
 
 

@@ -17,6 +17,7 @@ from slayr_py.inference import log_phi, log_sum_exp, mixture_moments
 from slayr_py.space import FloatArray
 
 SQRT_2PI = np.sqrt(2 * np.pi)
+SMALLEST_VARIANCE = 1e-20  # for targets with variance 1; keeps the logarithm finite at observed points
 TAIL = -50.0  # for smaller z the asymptotic series of h / phi is exact to rounding
 
 
@@ -78,6 +79,11 @@ def lower_confidence_bound(mean: ArrayLike, sd: ArrayLike, beta: float) -> Float
     Returns
     -------
     (m,) float64
+
+    Raises
+    ------
+    DataError
+        If beta or sd is negative, beta is not finite, shapes differ or a value is NaN.
     """
     mean, sd = _moments(mean, sd)
     if not (np.isfinite(beta) and beta >= 0):

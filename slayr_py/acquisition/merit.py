@@ -14,7 +14,6 @@ from typing_extensions import override
 from slayr_py.acquisition.boxes import Boxes
 from slayr_py.acquisition.criteria import (
     LEAST,
-    SMALLEST_VARIANCE,
     Acquisition,
     NoCriterion,
     State,
@@ -22,6 +21,7 @@ from slayr_py.acquisition.criteria import (
     error_of_mean,
     gradient_by_inputs,
 )
+from slayr_py.acquisition.functions import SMALLEST_VARIANCE
 from slayr_py.acquisition.hypervolume_improvement import (
     Improvement,
     Sides,

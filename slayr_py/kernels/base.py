@@ -152,7 +152,13 @@ class Kernel(ABC):
         return ()
 
     def check_encoder(self, encoder: Layout) -> None:
-        """Raise ``DataError`` if the kernel cannot be used on a space."""
+        """Check that the kernel can be used on a space.
+
+        Raises
+        ------
+        DataError
+            If it needs a parameter that the space does not have.
+        """
         if self.needs_graphs and not encoder.graph_names:
             raise DataError(
                 f"the kernel {self.name!r} needs an ordinal or categorical parameter; {list(encoder.names)} are all "

@@ -237,7 +237,15 @@ class KernelSearch:
     def resume(
         self, train: Encoded, y: FloatArray, known: Mapping[str, Fit], first: tuple[str, ...], progress: bool
     ) -> SearchResult:
-        """Repeat a search from the start with the known fits; `run` and `SearchResult.resume` call it."""
+        """Repeat a search from the start with the known fits; `run` and `SearchResult.resume` call it.
+
+        Raises
+        ------
+        DataError
+            With fewer than 10 observations, or with the score "loo" if there are so many that fits are sparse.
+        InferenceError
+            If every candidate fails.
+        """
         if len(train) < FEWEST:
             raise DataError(
                 f"{len(train)} observations are fewer than the {FEWEST} that a search needs; "

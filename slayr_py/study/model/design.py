@@ -148,7 +148,7 @@ class Design:
 
     def _enumerated(self, fixed: Fixed | None) -> Iterator[Configuration]:
         """Yield all configurations of a small discrete space, once they are asked for."""
-        if (genotypes := enumeration(self.encoder, fixed=fixed)) is not None:
+        if (genotypes := enumeration(self.encoder, fixed)) is not None:
             encoded, allowed = self.encoder.resolve(genotypes, fixed)
             yield from self.encoder.decode(encoded[allowed])
 

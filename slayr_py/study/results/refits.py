@@ -154,7 +154,7 @@ def last_feasibility(study: Study) -> dict[str, Posterior]:
     return feasibility_of(study, numbers[-1]) if numbers else {}
 
 
-def feasibility_of(study: Study, number: int, progress: Callable[[str], None] | None = None) -> dict[str, Posterior]:
+def feasibility_of(study: Study, number: int) -> dict[str, Posterior]:
     """Repeat the fits of the models of failures and constraints behind a trial's suggestion.
 
     Returns
@@ -169,12 +169,10 @@ def feasibility_of(study: Study, number: int, progress: Callable[[str], None] | 
     """
     names = suggestion_record(_trial(study, number)).get("conditions")
     known = names if isinstance(names, Mapping) else {}
-    return {
-        name: _output_again(study, number, name, partial(feasibility_results, name=name), progress) for name in known
-    }
+    return {name: _output_again(study, number, name, partial(feasibility_results, name=name)) for name in known}
 
 
-def cost_model_of(study: Study, number: int, progress: Callable[[str], None] | None = None) -> Posterior | None:
+def cost_model_of(study: Study, number: int) -> Posterior | None:
     """Repeat the fit of the logarithm of the cost behind a trial's suggestion; None if costs were not modelled.
 
     Raises
@@ -186,16 +184,10 @@ def cost_model_of(study: Study, number: int, progress: Callable[[str], None] | N
     if not isinstance(recorded, Mapping):
         return None
     name = str(recorded["name"])
-    return _output_again(study, number, fit_name(name), partial(log_costs, name=name), progress)
+    return _output_again(study, number, fit_name(name), partial(log_costs, name=name))
 
 
-def _output_again(
-    study: Study,
-    number: int,
-    name: str,
-    read: Callable[..., Results],
-    progress: Callable[[str], None] | None,
-) -> Posterior:
+def _output_again(study: Study, number: int, name: str, read: Callable[..., Results]) -> Posterior:
     """Repeat the fit of a further output, whose results are read from the trials with the recorded numbers."""
     with _report_damage(study, number):
         fit_key, start_key = keys(name)
@@ -204,7 +196,7 @@ def _output_again(
         model = recorded_model(record, within_of(study))
         results = read(study, model.encoder.space, numbers=numbers)
         observed = observe(model, results.configs, results.values, *_observation_options(record))
-    return posterior_again(record, observed, progress)
+    return posterior_again(record, observed)
 
 
 def _complete(study: Study, reduced: Mapping[str, Any], start_key: str) -> dict[str, Any]:

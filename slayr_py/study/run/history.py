@@ -30,7 +30,6 @@ from slayr_py.study.storage.search_lock import search_lock
 History = str | Path | pd.DataFrame | Sequence[tuple[Mapping[str, Any], float | Values | None]]
 """Past experiments: see `read_history`."""
 
-_VALUE = "value"
 _IGNORED = ("number", "state", "last_step", "datetime_start", "datetime_complete", "duration")
 _IGNORED_PREFIXES = ("user_attrs_", "system_attrs_", "Unnamed: ")  # of Optuna's table, and of an index in a CSV file
 _UNFINISHED = ("RUNNING", "WAITING")

@@ -74,7 +74,7 @@ def check_several(study: Study) -> None:
         raise DataError(f"study {study.study_name!r} has one objective and no front; use best_config and best_value")
 
 
-def goal_of(study: Study, objective: int | str | None, remedy: str = "give objective=") -> Goal:
+def goal_of(study: Study, objective: int | str | None) -> Goal:
     """Return an objective of a study by its number or name; the only one by default.
 
     Raises
@@ -85,7 +85,7 @@ def goal_of(study: Study, objective: int | str | None, remedy: str = "give objec
     goals = goals_of(study)
     names = ", ".join(f"{goal.number} ({goal.name!r})" for goal in goals)
     if objective is None:
-        check_one_objective(study, f"{remedy}, one of {names}")
+        check_one_objective(study, f"give objective=, one of {names}")
         return goals[0]
     for goal in goals:
         if objective == goal.name or (objective == goal.number and not isinstance(objective, bool)):
