@@ -13,17 +13,16 @@ from slayr_py.study.storage.opening import open_storage, study_names
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("study", "'study' is not a storage URL"),
-        ("nosuchdb://x", "nosuchdb://x does not open"),
-        ("sqlite:////nowhere/at/all/study.db", "no folder /nowhere/at/all"),
-        ("postgresql://me:secret@localhost/x", "does not open"),
-        ("sqlite:///a\0b.db", "does not open: .*null.*; a storage URL looks like"),
+        ("study", "'study' is not a storage URL; a storage URL looks like sqlite:///study.db"),
+        ("nosuchdb://x", "nosuchdb://x does not open: .*; a storage URL looks like sqlite:///study.db"),
+        ("sqlite:////nowhere/at/all/study.db", "no folder /nowhere/at/all; create it first"),
+        ("postgresql://me:secret@localhost/x", r"me:\*\*\*@localhost/x does not open"),
+        ("sqlite:///a\0b.db", "does not open: .*null.*; a storage URL looks like sqlite:///study.db"),
     ],
 )
-def test_error_for_a_bad_url_shows_a_valid_one(url, words):
+def test_error_for_a_bad_url_has_a_remedy(url, words):
     with pytest.raises(StorageError, match=words) as caught:
         open_storage(url)
-    assert "sqlite:///study.db" in str(caught.value) or "create it first" in str(caught.value)
     assert "secret" not in str(caught.value)
 
 
