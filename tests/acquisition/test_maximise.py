@@ -47,9 +47,9 @@ def test_every_criterion_suggests_a_legal_configuration(mixed_posterior, acquisi
     y = mixed_posterior.y_mean + mixed_posterior.y_sd * np.asarray(mixed_posterior.data["y"])
     found = suggest(mixed_posterior, acquisition, best=y.min(), t=4, rng=np.random.default_rng(3))
     found.config.check_valid_configuration()
-    assert np.isfinite([found.mean, found.sd]).all() and found.sd >= 0
     prediction = mixed_posterior.predict([found.config])
     assert found.mean == pytest.approx(prediction.mean[0], rel=0.3, abs=0.3)
+    assert found.sd == pytest.approx(prediction.sd[0], rel=0.3)
 
 
 def test_starts_are_spread_over_levels():
