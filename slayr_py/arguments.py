@@ -29,6 +29,25 @@ def check_integer(name: str, value: Any, minimum: int = 1, maximum: int | None =
     return number
 
 
+def is_time(value: object) -> bool:
+    """Return whether a value is a date or a duration of NumPy, which it would convert to a number of its units."""
+    return getattr(getattr(value, "dtype", None), "kind", None) in ("m", "M")
+
+
+def to_float(value: Any) -> float:
+    """Convert a number to a float: NaN if it is masked.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        If it is not a number, or too large.
+    """
+    if is_time(value):
+        raise TypeError(f"{value!r} is a date or a duration, not a number")
+    is_masked = isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any()
+    return float("nan") if is_masked else float(value)
+
+
 def check_number(name: str, value: Any, least: float | None = None) -> float:
     """Return a number as a plain ``float``.
 
@@ -38,7 +57,7 @@ def check_number(name: str, value: Any, least: float | None = None) -> float:
         If the value is not finite (booleans are rejected), or not positive; with ``least``, if it is smaller than that.
     """
     try:
-        number = float("nan") if isinstance(value, bool | np.bool_) else float(value)
+        number = float("nan") if isinstance(value, bool | np.bool_) else to_float(value)
     except (TypeError, ValueError):
         number = float("nan")
     if not (number > 0 if least is None else number >= least) or number == float("inf"):

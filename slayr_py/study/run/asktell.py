@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import optuna
@@ -17,6 +18,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
+from slayr_py.arguments import is_time
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
@@ -243,19 +245,21 @@ def tell(
     StorageError
         If the storage fails. The value is not stored; call this function again.
     """
-    price = None if cost is None else _told_cost(study, cost)
-    told: list[float] | None = None
-    names: list[str] | None = None
     _check_state(state, value)
-    count = len(study.directions)
-    if state is None or state == TrialState.COMPLETE:
-        parts, names = split_values(study, value)
-        told = [_told_value(each) for each in parts]
-    is_finite = told is None or bool(np.isfinite(told).all())
-    if state == TrialState.COMPLETE and not is_finite:
-        raise DataError(f"the value is {value!r:.200} and the state COMPLETE; leave the state out, and the trial fails")
-    known = None if sd is None else _told_errors(study, sd, names)
     with translate_storage_errors():
+        price = None if cost is None else _told_cost(study, cost)
+        told: list[float] | None = None
+        names: list[str] | None = None
+        count = len(study.directions)
+        if state is None or state == TrialState.COMPLETE:
+            parts, names = split_values(study, value)
+            told = [_told_value(each) for each in parts]
+        is_finite = told is None or bool(np.isfinite(told).all())
+        if state == TrialState.COMPLETE and not is_finite:
+            raise DataError(
+                f"the value is {value!r:.200} and the state COMPLETE; leave the state out, and the trial fails"
+            )
+        known = None if sd is None else _told_errors(study, sd, names)
         running = _running_trial(study, trial)
         if names is not None:
             set_names(study, names)
@@ -312,7 +316,7 @@ def _told_errors(study: Study, sd: object, new: Sequence[str] | None) -> list[fl
 
 
 def _told_error(sd: object) -> float:
-    if isinstance(sd, bool) or not isinstance(sd, int | float | np.number) or not 0 <= sd < float("inf"):
+    if isinstance(sd, bool) or is_time(sd) or not isinstance(sd, int | float | np.number) or not 0 <= sd < math.inf:
         raise DataError(f"sd is {sd!r}; give the standard deviation of the value's error, a finite number >= 0")
     return float(sd)
 
@@ -329,11 +333,11 @@ def _told_cost(study: Study, cost: object) -> tuple[str, float]:
 
 
 def _told_value(value: object) -> float:
-    """Return a value as a float, NaN and infinities included; a number as text is read."""
+    """Return a value as a float, NaN if it is not finite; a number as text is read."""
     try:
         return float(value) if isinstance(value, str) else as_value(value)
     except NotFiniteError:
-        return float("nan") if isinstance(value, int) else float(cast(float, value))
+        return math.nan
     except (ValueError, ObjectiveError):
         raise DataError(
             f"the value is {value!r:.200}; give a number, or state=optuna.trial.TrialState.FAIL for a failed trial"

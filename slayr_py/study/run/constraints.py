@@ -7,6 +7,7 @@ import re
 from collections.abc import Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from slayr_py.arguments import to_float
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, did_you_mean
 from slayr_py.study.storage.attributes import ERROR_KEY
 
@@ -109,7 +110,7 @@ def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint
     values = {}
     for name, constraint in known.items():
         try:
-            value = float(reported[name])
+            value = to_float(reported[name])
         except (TypeError, ValueError, OverflowError) as error:
             raise ObjectiveError(f"the constraint {name!r} is {reported[name]!r:.200}, not a number") from error
         if not math.isfinite(value):

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
-import numpy as np
 import optuna
 from optuna import Study, Trial
 
+from slayr_py.arguments import is_time, to_float
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.study.run.constraints import Constraint, constraint_values
 from slayr_py.study.storage.costs import SECONDS, as_cost
@@ -203,7 +203,7 @@ def as_values(answer: object, expected: Expected) -> tuple[tuple[float, ...], tu
         if len(answer) != count or set(answer) != set(order) or not all(isinstance(name, str) for name in order):
             raise ObjectiveError(f"the objective must return {wanted} but returned {_show(answer)}")
         return tuple(as_value(answer[name]) for name in order), order
-    parts = answer.tolist() if hasattr(answer, "tolist") else answer
+    parts = _parts(answer)
     if isinstance(parts, str) or not isinstance(parts, Sequence) or len(parts) != count:
         hint = "; does it end without a return statement?" if answer is None else ""
         raise ObjectiveError(f"the objective must return {wanted} but returned {_show(answer)}{hint}")
@@ -242,8 +242,13 @@ def split_parts(value: object, count: int, names: Sequence[str] | None) -> list[
     """Return a part for each objective of a sequence, or of a mapping of their names; None for anything else."""
     if isinstance(value, Mapping):
         return [value[name] for name in names] if names and value.keys() == set(names) and len(value) == count else None
-    parts = value.tolist() if isinstance(value, np.ndarray) else value
+    parts = _parts(value)
     return list(parts) if isinstance(parts, Sequence) and not isinstance(parts, str) and len(parts) == count else None
+
+
+def _parts(values: Any) -> object:
+    """Return the entries of an array or a series, with their masks and units; anything else as it is."""
+    return list(values) if hasattr(values, "tolist") and getattr(values, "shape", None) else values
 
 
 def as_value(answer: object) -> float:
@@ -252,20 +257,20 @@ def as_value(answer: object) -> float:
     Raises
     ------
     ObjectiveError
-        If it is not a number: None, a string, a bool, or an array with dimensions.
+        If it is not a number: None, a string, a bool, a date, a duration, or an array with dimensions.
     NotFiniteError
-        If it is NaN or infinite.
+        If it is NaN, masked or infinite.
     """
     # Scalars of other libraries, such as NumPy scalars and tensors without dimensions, have ``item`` and ``shape``.
     shape = getattr(answer, "shape", ())
     shape = tuple(shape) if isinstance(shape, Sequence) else ()
     try:
         plain = answer.item() if hasattr(answer, "item") and not shape else answer
-        if isinstance(plain, bool) or not isinstance(plain, numbers.Real):
+        if isinstance(plain, bool) or not isinstance(plain, numbers.Real) or is_time(answer):
             described = f"an array of shape {shape}" if shape else f"{type(answer).__name__} {_show(answer)}"
             hint = "; does it end without a return statement?" if answer is None else ""
             raise ObjectiveError(f"the objective must return one number but returned {described}{hint}")
-        value = float(plain)
+        value = to_float(answer)
     except OverflowError:
         raise NotFiniteError(f"the objective returned {_show(answer)}, which is too large for a float") from None
     except ObjectiveError:

@@ -4,7 +4,7 @@ import numpy as np
 import optuna
 import pytest
 
-from slayr_py.errors import DataError, SpaceError
+from slayr_py.errors import DataError, SpaceError, StorageError
 from slayr_py.space import Encoder
 from slayr_py.study import ask, ask_batch, config_of, create_study, minimize, space_of, space_to_distributions, tell
 from slayr_py.study.storage.distributions import to_params
@@ -29,19 +29,20 @@ WRONG = [
     ("0", {}, "the trial is '0'; give the trial that ask returned, or its number"),
     (1, {}, "trial 1 of study 's' is finished .COMPLETE. and keeps its value; ask for another one"),
     (2, {}, "trial 2 of study 's' is enqueued; start it by ask first"),
+    (0, {"sd": np.timedelta64(5, "s")}, "sd is np.timedelta64"),
     (0, {"state": FAIL}, "the value is 1.0 and the state FAIL: .*; leave one of them out"),
     (0, {"state": optuna.trial.TrialState.RUNNING}, "the state is .*RUNNING.*; leave it out"),
 ]
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, np.ma.masked])
 def test_a_value_that_is_not_finite_fails_the_trial(plane, value):
     study = create_study(plane, seed=1)
     trial = ask(study)
     with pytest.raises(DataError, match=r"the state COMPLETE; leave the state out, and the trial fails"):
         tell(study, trial, value, optuna.trial.TrialState.COMPLETE, sd=0.3)
     assert "y_sd" not in study.trials[0].user_attrs
-    with pytest.warns(UserWarning, match=f"trial 0 fails: its value is {value}"):
+    with pytest.warns(UserWarning, match=f"trial 0 fails: its value is {value!r}"):
         assert tell(study, trial, value).state == FAIL
 
 
@@ -52,7 +53,7 @@ def test_what_cannot_be_told_is_refused_before_anything_is_stored(plane, trial, 
     tell(study, ask(study), 1.0)
     study.enqueue_trial({"x": 1.0})
     with pytest.raises(DataError, match=words):
-        tell(study, trial, 1.0, sd=0.5, cost=2.0, **options)
+        tell(study, trial, 1.0, **{"sd": 0.5, "cost": 2.0, **options})
     assert not any({"y_sd", "euros"} & trial.user_attrs.keys() for trial in study.trials)
     assert tell(study, np.int64(0), 1.0, sd=0.5).user_attrs["y_sd"] == 0.5
 
@@ -119,3 +120,16 @@ def test_a_batch_replaces_trials_that_were_enqueued_wrongly(plane):
         trials = ask_batch(study, 3)
     assert [trial.number for trial in trials] == [1, 2, 3] and all(len(trial.params) == 2 for trial in trials)
     assert [trial.state.name for trial in study.trials] == ["FAIL", "RUNNING", "RUNNING", "RUNNING"]
+
+
+@pytest.mark.parametrize("read", ["get_study_directions", "get_study_system_attrs", "get_all_trials"])
+def test_every_read_of_tell_names_a_storage_that_fails(plane, monkeypatch, read):
+    study = create_study(plane, storage=optuna.storages.InMemoryStorage(), seed=1)
+    trial = ask(study)
+
+    def fail(*_, **options):
+        raise optuna.exceptions.StorageInternalError("server closed the connection")
+
+    monkeypatch.setattr(optuna.storages.InMemoryStorage, read, fail)
+    with pytest.raises(StorageError, match="server closed the connection"):
+        tell(study, trial, 1.0)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
@@ -41,6 +42,8 @@ def test_a_text_or_two_bounds_on_a_name_are_refused():
         ({1: 0.2}, ObjectiveError, r"the name 1 of a constraint is not text; return \{'1': 0.2\}"),
         ({"memory": "much"}, ObjectiveError, "is 'much', not a number"),
         ({"memory": float("nan")}, NotFiniteError, "is nan, not a finite number"),
+        ({"memory": np.ma.masked}, NotFiniteError, "is nan, not a finite number"),
+        ({"memory": np.timedelta64(5, "ns")}, ObjectiveError, "is np.timedelta64.*, not a number"),
     ],
 )
 def test_wrong_reports_fail_the_trial(reported, error, words):

@@ -74,6 +74,7 @@ def test_a_budget_of_costs_ends_a_study_that_another_process_resumes(tmp_path):
         ({"euros": -1}, None, "is -1,"),
         ({"euros": float("nan")}, None, "is nan,"),
         ({"euros": "3"}, None, "is '3',"),
+        ({"euros": np.timedelta64(3, "s")}, None, "is np.timedelta64(3,'s'),"),
     ],
 )
 def test_a_bad_cost_does_not_touch_the_value(reported, cost, wrong):

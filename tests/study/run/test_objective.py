@@ -7,7 +7,7 @@ import optuna
 import pytest
 
 from slayr_py.errors import NotFiniteError, ObjectiveError
-from slayr_py.study.run.objective import Evaluation, as_value, evaluate
+from slayr_py.study.run.objective import Evaluation, Expected, as_value, as_values, evaluate
 
 
 @pytest.mark.parametrize("answer", [1, 1.5, np.float32(1.5), np.int64(2), np.array(1.5), np.float64(-3)])
@@ -27,6 +27,8 @@ def test_numbers_of_any_library_are_values(answer):
         (np.zeros((2, 3)), r"shape \(2, 3\)"),
         (1 + 2j, "complex"),
         (np.datetime64("2020-01-01"), "datetime"),
+        (np.datetime64("2020-01-01", "ns"), "datetime"),
+        (np.timedelta64(5, "ns"), "timedelta"),
     ],
 )
 def test_anything_else_is_named(answer, words):
@@ -35,10 +37,19 @@ def test_anything_else_is_named(answer, words):
     assert not isinstance(caught.value, NotFiniteError)
 
 
-@pytest.mark.parametrize("answer", [float("nan"), np.inf, -np.inf, np.float32("nan")])
+@pytest.mark.parametrize("answer", [float("nan"), np.inf, -np.inf, np.float32("nan"), np.ma.masked])
 def test_values_that_are_not_finite_are_a_kind_of_their_own(answer):
     with pytest.raises(NotFiniteError, match="not a finite number"):
         as_value(answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [[1.0, np.ma.masked], np.ma.array([1.0, 2.0], mask=[False, True]), {"a": 1.0, "b": np.ma.array(3.0, mask=True)}],
+)
+def test_a_masked_value_of_several_is_not_finite(answer):
+    with pytest.raises(NotFiniteError):
+        as_values(answer, Expected(2))
 
 
 def test_an_error_of_the_objective_is_the_cause():
