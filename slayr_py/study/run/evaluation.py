@@ -166,7 +166,12 @@ class TrialEvaluations:
         with ExitStack() as heartbeats:
             heartbeats.enter_context(send_heartbeats(trial))
             clock = Stopwatch()
-            future = self._submit(trial, clock)
+            try:
+                future = self._submit(trial, clock)
+            except BaseException as error:  # of the sampler or a display; a failing storage keeps the trial as it is
+                if not is_storage_error(error):
+                    self._abandon(trial, error)
+                raise
             future.add_done_callback(clock.stop)
             if self._writer is not None:
                 future.add_done_callback(partial(self._write_on_arrival, trial))
@@ -180,9 +185,10 @@ class TrialEvaluations:
             try:
                 with heartbeats:
                     finished = self._tell(trial, future, clock.seconds)
-            except KeyboardInterrupt as error:
-                self._abandon(trial, error)
-                self.unsaved.pop(trial.number, None)
+            except BaseException as error:
+                if not isinstance(error, Exception):  # such as Ctrl-C
+                    self._abandon(trial, error)
+                    self.unsaved.pop(trial.number, None)
                 raise
             if finished is not None:
                 self._count(finished)
@@ -197,13 +203,6 @@ class TrialEvaluations:
             config = suggest_all(trial, self.space, self.encoder)
         except EnqueuedError as error:
             return _failed(error)
-        except KeyboardInterrupt as error:
-            self._abandon(trial, error)
-            raise
-        except BaseException as error:  # of the sampler, or of the storage, which leaves the trial to the next run
-            if not is_storage_error(error):
-                self._fail(trial, error)
-            raise
         self.bar.phase(Phase("evaluating", trial.number))
         trial.set_user_attr(EVALUATIONS_KEY, trial.user_attrs.get(EVALUATIONS_KEY, 0) + 1)
         given = self.settings
@@ -389,7 +388,8 @@ class TrialEvaluations:
             self._fail(trial, KeyboardInterrupt() if error is None else error)
             return
         count = trial.user_attrs.get(EVALUATIONS_KEY, 0)
-        if isinstance(error, KeyboardInterrupt | DataError) and count > 0:  # the objective did not end it
+        by_user = error is not None and not isinstance(error, Exception)
+        if (by_user or isinstance(error, DataError)) and count > 0:  # the objective did not end it
             trial.set_user_attr(EVALUATIONS_KEY, count - 1)
         storage.release(id_of_trial(trial))
 

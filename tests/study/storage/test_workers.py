@@ -19,6 +19,7 @@ from testing_studies import KILLED
 
 from slayr_py.processes import this_process
 from slayr_py.study import Result, create_study, minimize
+from slayr_py.study.run import evaluation
 from slayr_py.study.storage import workers
 from slayr_py.study.storage.attributes import VALUE_KEY, WORKER_KEY
 from slayr_py.study.storage.distributions import to_params
@@ -235,6 +236,22 @@ def test_an_interrupted_trial_is_resumed(url, plane, undisturbed):
         minimize(impatient, plane, 6, storage=url, **OPTIONS)
     assert optuna.load_study(study_name="killed", storage=url).trials[1].user_attrs[WORKER_KEY] == ""
     assert minimize(bowl, plane, 6, storage=url, **OPTIONS).trials.equals(undisturbed.trials)
+
+
+@pytest.mark.parametrize("error", [SystemExit(143), ValueError("of a display")])
+def test_an_error_outside_the_objective_leaves_the_trial_to_the_next_run(url, plane, monkeypatch, error):
+    suggest = evaluation.suggest_all
+
+    def ended(trial, *arguments):
+        if trial.number == 2:
+            raise error
+        return suggest(trial, *arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(type(error)):
+        patch.setattr(evaluation, "suggest_all", ended)
+        minimize(bowl, plane, 6, storage=url, **DESIGN)
+    assert optuna.load_study(study_name="killed", storage=url).trials[2].user_attrs[WORKER_KEY] == ""
+    assert minimize(bowl, plane, 6, storage=url, **DESIGN).trials["state"].tolist() == ["COMPLETE"] * 6
 
 
 def test_an_interrupt_does_not_count_as_an_attempt(url, plane):
