@@ -25,6 +25,7 @@ BUILT_IN = ("config", "python")
 """Placeholders besides the parameters: the configuration as JSON, and the path of the Python interpreter."""
 
 _KEPT = 2**16  # bytes kept of the end of each output
+_POLL = 0.2  # seconds between two looks at a command that writes nothing
 _LONGEST_LINE = 500  # characters quoted of a line
 
 
@@ -198,7 +199,11 @@ def _read(process: subprocess.Popen[bytes], max_seconds: float | None) -> tuple[
         for pipe in ends:
             selector.register(pipe, selectors.EVENT_READ)
         while selector.get_map():
-            ready = selector.select(left())
+            has_ended = process.poll() is not None
+            waited = left()
+            ready = selector.select(_POLL if waited is None else min(waited, _POLL))
+            if has_ended and not ready:
+                break  # a child that it has left behind holds the outputs
             if left() == 0.0:
                 raise subprocess.TimeoutExpired(process.args, max_seconds or 0.0)
             for key, _ in ready:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import time
@@ -33,6 +34,15 @@ def test_the_time_limit_ends_the_command_and_its_children(tmp_path):
     with pytest.raises(ObjectiveError, match="longer than max_seconds = 2 and"):
         command_objective(command, ["x"], tmp_path, max_seconds=2)({"x": 1})
     assert ends(int((tmp_path / "pid").read_text()))
+
+
+@pytest.mark.parametrize("limit", [None, 20])
+def test_a_child_that_a_finished_command_leaves_behind_is_not_waited_for(tmp_path, limit):
+    command = ["sh", "-c", "sleep 60 & echo $! > pid; echo 0.5"]
+    begin = time.monotonic()
+    assert command_objective(command, ["x"], tmp_path, max_seconds=limit)({"x": 1}) == 0.5
+    assert time.monotonic() - begin < 15
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
 WITH_A_CHILD = """
