@@ -17,7 +17,7 @@ from optuna.storages import BaseStorage
 from slayr_py.errors import StorageError
 from slayr_py.study.storage import workers
 from slayr_py.study.storage.optuna_private import DatabaseStorage
-from slayr_py.study.storage.retrying import MISSING, is_storage_error, storage_reason, was_deleted
+from slayr_py.study.storage.retrying import MISSING, MOVED, is_storage_error, storage_reason, was_deleted
 from slayr_py.study.storage.workers import WorkerStorage
 from slayr_py.threads import ignored_warnings
 
@@ -32,6 +32,7 @@ _URL_FORMAT = (
 _REMEDIES = (
     (r"malformed|not a database|no such (table|column)", "restore a copy of it, or name another storage"),
     (MISSING, "the study was deleted while it ran: run it again to begin a new one"),
+    (MOVED, "put it back and run the same study again"),
     (r"readonly|unable to open|[Pp]ermission", "make the file and its folder readable and writable, or name another"),
     (r"disk I/O|is full|No space|too large", "make room on its disk"),
     (r"locked", "another program has locked it: wait for that program or end it"),

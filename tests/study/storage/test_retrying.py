@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import warnings
 
 import optuna
@@ -222,3 +223,21 @@ def test_a_study_that_is_deleted_while_it_runs_ends_in_an_error_that_says_so(pla
     # A journal still takes the values of trials whose study was deleted.
     lacks = during == "evaluation" and not isinstance(storage, JournalStorage)
     assert ("It lacked the value" in str(raised.value)) == lacks
+
+
+@pytest.mark.parametrize("how", ["moved", "replaced"])
+def test_a_file_that_is_moved_or_replaced_while_a_study_runs_has_to_be_put_back(plane, tmp_path, how):
+    file = tmp_path / "s.db"
+
+    def objective(config):
+        other = tmp_path / "other.db"
+        if how == "moved":
+            file.rename(other)
+        else:
+            shutil.copy(file, other)
+            other.rename(file)
+        return 1.0
+
+    with pytest.raises(StorageError, match="was deleted, moved or replaced while the study ran; put it back") as raised:
+        minimize(objective, plane, 2, storage=file, **ARGUMENTS)
+    assert not re.search("Everything is stored|are kept|readonly", str(raised.value))
