@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +31,7 @@ from slayr_py.threads import SharedChange, one_thread
 from slayr_py.toolchain import CompiledProgram
 
 _NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+_ROOM = 2**20  # bytes; with less, the temporary folder counts as full
 
 
 def run(
@@ -111,15 +114,20 @@ def generate(program: CompiledProgram, data: Mapping[str, Any], parameters: pd.D
 
 @contextmanager
 def _console_in_errors(job: Job) -> Iterator[None]:
-    """Add Stan's console output, which CmdStanPy leaves in files of the run folder, to an error of a run."""
+    """Add Stan's console output, which CmdStanPy leaves in files of the run folder, to a run's error, and a full disk.
+
+    CmdStan does not report that its output cannot be written.
+    """
     try:
         yield
-    except RuntimeError as error:
-        if isinstance(error, InferenceError):
+    except (RuntimeError, ValueError) as error:
+        is_full = shutil.disk_usage(tempfile.gettempdir()).free < _ROOM  # before the run folder is removed
+        if not is_full and (isinstance(error, InferenceError) or not isinstance(error, RuntimeError)):
             raise
         consoles = [file.read_text(errors="replace") for file in sorted(job.folder.rglob("*-stdout.txt"))]
+        full = [_reason(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))] if is_full else []
         message = str(error).split("Command and output files")[0]
-        raise RuntimeError("\n".join([message, *consoles])) from error
+        raise RuntimeError("\n".join([message, *consoles, *full])) from error
 
 
 def _silence_cmdstanpy() -> Callable[[], object]:

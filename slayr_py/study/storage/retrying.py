@@ -36,15 +36,16 @@ LONGEST_WAIT = 10.0
 """Seconds before the first repetition, twice as long before each further one, and their limit: a run continues at most
 this long after its database has come back."""
 
+MOVED = "the study's file was deleted, moved or replaced while the study ran"
+"""Reason of errors of an SQLite file that is no longer at its path."""
+
 _LASTING = re.compile(
-    r"malformed|not a database|no such|was deleted, moved|readonly|unable to open|[Pp]ermission|denied|authentication|does not exist"
+    rf"{MOVED}|malformed|not a database|no such|readonly|unable to open|[Pp]ermission|denied|authentication"
+    r"|does not exist"
 )
 
 MISSING = "Record does not exist"
 """Text, with a full stop, of the KeyErrors of Optuna's storages: the study or a trial was deleted."""
-
-MOVED = "the study's file was deleted, moved or replaced while the study ran"
-"""Reason of errors of an SQLite file that is no longer at its path."""
 
 Answer = TypeVar("Answer")
 

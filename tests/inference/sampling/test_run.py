@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import tempfile
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -40,6 +41,18 @@ def test_errors_of_files_name_the_folder_to_blame(tmp_path, monkeypatch):
     monkeypatch.chdir(gone)
     gone.rmdir()
     assert run._reason(missing) == "the working directory does not exist any more; change to another one"
+
+
+@pytest.mark.parametrize("free", [1000, 10**9])
+def test_a_run_that_fails_on_a_full_disk_says_so(tmp_path, monkeypatch, free):
+    monkeypatch.setattr(run.shutil, "disk_usage", lambda folder: SimpleNamespace(free=free))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with (
+        pytest.raises(RuntimeError, match="Error during") as raised,
+        run._console_in_errors(SimpleNamespace(folder=tmp_path)),
+    ):
+        raise RuntimeError("Error during sampling:")
+    assert (f"in the temporary folder {tmp_path}; make room there" in str(raised.value)) == (free < 2**20)
 
 
 def test_a_run_uses_one_thread_of_blas(accepted_fits, monkeypatch):
