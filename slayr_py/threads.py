@@ -1,4 +1,7 @@
-"""Changes to the state of the process, which all threads share: threads of linear algebra, filters of warnings."""
+"""Changes to the state of the process, which all threads share: threads of linear algebra, filters of warnings.
+
+One setting of NumPy belongs to the thread: what an underflow does.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,16 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
 from threading import Lock
+from typing import ParamSpec, TypeVar
 
+import numpy as np
 import scipy.linalg  # noqa: F401 - the controller finds only libraries that are loaded
 from threadpoolctl import OpenBLASController, ThreadpoolController
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
 
 
 class SharedChange:
@@ -57,6 +65,17 @@ def one_thread() -> SharedChange:
     The matrices are small: one thread is as fast, and the last bits do not depend on the machine's number of cores.
     """
     return _ONE_THREAD
+
+
+def ignoring_underflow(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    """Let numbers become 0 by underflow in a function, also if the caller has ``np.seterr(all="raise")``."""
+
+    @wraps(function)
+    def wrapped(*arguments: Arguments.args, **options: Arguments.kwargs) -> Answer:
+        with np.errstate(under="ignore"):
+            return function(*arguments, **options)
+
+    return wrapped
 
 
 @contextmanager

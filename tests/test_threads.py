@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from cmdstanpy.utils import get_logger
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from slayr_py.inference.sampling import run
-from slayr_py.threads import ignored_warnings, one_thread
+from slayr_py.threads import ignored_warnings, ignoring_underflow, one_thread
 
 
 def blas_threads():
@@ -50,3 +51,13 @@ def test_an_error_leaves_the_state_as_it_was():
         with pytest.raises(ValueError, match="failed"), run._QUIET_CMDSTANPY, one_thread():
             raise ValueError("failed")
         assert state() == before
+
+
+def test_an_underflow_is_ignored_in_the_function_only():
+    def small() -> float:
+        return float(np.exp(np.float64(-1e4)))
+
+    with np.errstate(all="raise"):
+        assert ignoring_underflow(small)() == 0.0
+        with pytest.raises(FloatingPointError):
+            small()

@@ -30,7 +30,7 @@ from slayr_py.acquisition.plateaus import Plateaus
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, Fixed, FloatArray
-from slayr_py.threads import one_thread
+from slayr_py.threads import ignoring_underflow, one_thread
 
 _FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
 
@@ -82,6 +82,7 @@ class Suggestion(NamedTuple):
         return self.predicted[0][1]
 
 
+@ignoring_underflow
 def suggest(
     posterior: Posterior,
     acquisition: str | Acquisition = "ei",

@@ -15,9 +15,10 @@ from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Fixed, FloatArray
-from slayr_py.threads import one_thread
+from slayr_py.threads import ignoring_underflow, one_thread
 
 
+@ignoring_underflow
 def suggest_tradeoff(
     posteriors: Sequence[Posterior],
     *,

@@ -30,6 +30,7 @@ from slayr_py.inference.sparse_fit import fit_sparse, sparse_kernel
 from slayr_py.inference.stack_fit import build_models, fit_stack
 from slayr_py.kernels import Hyperparameter, Kernel, Prior, Stack
 from slayr_py.space import Encoded, Encoder, FloatArray, Space, as_encoder
+from slayr_py.threads import ignoring_underflow
 
 LARGEST_USUAL = 1500
 """Number of observations above which a dense fit warns of its cost."""
@@ -206,6 +207,7 @@ class GaussianProcess:
             for model in self.models:
                 compiled(model.kernel.program, progress)
 
+    @ignoring_underflow
     def fit(
         self,
         configs: Encoded | Iterable[Mapping[str, Any]] | Any,
@@ -308,6 +310,7 @@ class GaussianProcess:
         posterior, abandoned = fit_until_ok(fit_once, options, start, seed, carries_to(program.name, observed.data))
         return Posterior.of(posterior.only("record").after(abandoned))
 
+    @ignoring_underflow
     def cross_validate(
         self,
         configs: Encoded | Iterable[Mapping[str, Any]] | Any,

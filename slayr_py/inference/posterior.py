@@ -26,6 +26,7 @@ from slayr_py.inference.records.saved import Format
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, FloatArray
+from slayr_py.threads import ignoring_underflow
 
 _LARGEST_SAMPLE = 2**30  # numbers of `Posterior.sample`: 8 GB
 
@@ -230,6 +231,7 @@ class Posterior:
         """Whether larger values are better; the standardised targets then belong to the negated values."""
         return self.y_sd < 0
 
+    @ignoring_underflow
     def predict(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, engine: Engine = "numpy") -> Prediction:
         """Predict the latent function at m configurations.
 
@@ -250,6 +252,7 @@ class Posterior:
         latents = [part.latent(new, engine) for part, _ in used]
         return Prediction.from_latent(Latent.concatenated(latents, [rows for _, rows in used]))
 
+    @ignoring_underflow
     def components(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any) -> Components:
         """Split the latent function at m configurations into the summands of the kernel.
 
@@ -273,6 +276,7 @@ class Posterior:
         part = self.only("components")
         return part.components(self.encoder.encode(configs, other_columns=True))
 
+    @ignoring_underflow
     def sample(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, n: int = 100, seed: int = 1) -> FloatArray:
         """Draw the latent function jointly at m configurations.
 
@@ -319,6 +323,7 @@ class Posterior:
             first += len(rows)
         return values
 
+    @ignoring_underflow
     def probability(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any) -> FloatArray:
         """Return the probabilities of success at m configurations, averaged over draws.
 
@@ -355,6 +360,7 @@ class Posterior:
         """Return the chains of each part among the draws of a predictor that has ``n_draws`` of them."""
         return self._mixture.chains(n_draws)
 
+    @ignoring_underflow
     def check(self) -> Diagnostics:
         """Return the diagnostics of the fit, or the worst diagnostics of the parts of a stack with a positive weight.
 
@@ -362,6 +368,7 @@ class Posterior:
         """
         return self._mixture.check()
 
+    @ignoring_underflow
     def loo(self) -> xr.DataArray:
         """Return the leave-one-out log predictive densities of the n observations, in the user's units.
 
@@ -411,6 +418,7 @@ class Posterior:
         """
         return self.only("warm start").warm_start()
 
+    @ignoring_underflow
     def with_prior(self, draws: int = 500, chains: int = 4, warmup: int = 500, seed: int = 1) -> Posterior:
         """Return this posterior with three more groups in ``idata``: draws from the prior.
 
@@ -439,6 +447,7 @@ class Posterior:
         """
         return Posterior.of(self.only("draws from the prior").with_prior(draws, chains, warmup, seed))
 
+    @ignoring_underflow
     def with_pointwise(self) -> Posterior:
         """Return this posterior with the groups that a fit without ``pointwise`` omits from ``idata``.
 

@@ -35,7 +35,7 @@ from slayr_py.kernels.expressions import Node, parse
 from slayr_py.search.inheritance import Parent, starts
 from slayr_py.search.task import Candidate, Evaluation
 from slayr_py.space import Encoded, Encoder, FloatArray
-from slayr_py.threads import one_thread
+from slayr_py.threads import ignoring_underflow, one_thread
 
 Score = Literal["laplace", "bic", "loo", "rmse", "elbo"]
 SCORES: tuple[Score, ...] = get_args(Score)
@@ -126,6 +126,7 @@ class Fit:
         return asdict(self)
 
 
+@ignoring_underflow
 def fit(settings: Settings, candidate: Candidate, parent: Fit | None) -> Fit:
     """Fit an expression from the fit of its parent; the result has the reason of a failure."""
     clock = time.perf_counter()

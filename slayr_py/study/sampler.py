@@ -24,6 +24,7 @@ from slayr_py.study.storage.attributes import mark_failure, mark_start, study_re
 from slayr_py.study.storage.objectives import goal_of
 from slayr_py.study.storage.optuna_private import inner_sampler, whole_study
 from slayr_py.study.storage.search_lock import missing_lock
+from slayr_py.threads import ignoring_underflow
 
 
 class StanGPSampler(BaseSampler):
@@ -176,6 +177,7 @@ class StanGPSampler(BaseSampler):
         else:
             self.strategy = DeclaredSpace(space, self.options, self.session)
 
+    @ignoring_underflow
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Bind the sampler to the study; record the configuration of a trial that the user enqueued completely.
 
@@ -197,6 +199,7 @@ class StanGPSampler(BaseSampler):
         """
         return self.strategy.relative_space(whole_study(study))
 
+    @ignoring_underflow
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
@@ -208,6 +211,7 @@ class StanGPSampler(BaseSampler):
         with self.session.lock:
             return self.strategy.relative(study, trial, search_space)
 
+    @ignoring_underflow
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
@@ -233,6 +237,7 @@ class StanGPSampler(BaseSampler):
         if state == TrialState.FAIL:
             mark_failure(whole_study(study), trial)
 
+    @ignoring_underflow
     def ask_batch(self, study: Study, q: int) -> list[Trial]:
         """Start q trials, each with a suggestion that takes the others into account.
 
@@ -257,6 +262,7 @@ class StanGPSampler(BaseSampler):
         """
         return self.strategy.ask_batch(study, check_integer("q", q))
 
+    @ignoring_underflow
     def fit(
         self,
         study: Study,

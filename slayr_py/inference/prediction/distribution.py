@@ -18,6 +18,7 @@ from slayr_py.errors import DataError
 from slayr_py.inference.normal import log_phi
 from slayr_py.inference.warp import log_slope, unwarped, unwarped_moments, warped
 from slayr_py.space import FloatArray
+from slayr_py.threads import ignoring_underflow
 
 _NEWTON_STEPS = 20
 _BISECTIONS = 60
@@ -200,6 +201,7 @@ class Prediction:
             )
         return tuple(notes)
 
+    @ignoring_underflow
     def with_noise(self) -> Prediction:
         """Return the prediction of new observations, noise included."""
         return Prediction.from_latent(self.latent.with_noise())
@@ -209,6 +211,7 @@ class Prediction:
         """Standard deviation (m,) of a new observation, noise included."""
         return self.with_noise().sd
 
+    @ignoring_underflow
     def quantile(self, q: ArrayLike, observation: bool = False) -> FloatArray:
         """Return quantiles of the mixture, from its distribution function.
 

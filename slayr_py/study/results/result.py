@@ -38,6 +38,7 @@ from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import FAILURE_KEY
 from slayr_py.study.storage.objectives import check_one_objective, goal_of, goals_of, has_several
 from slayr_py.study.storage.trials import observations
+from slayr_py.threads import ignoring_underflow
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,6 +71,7 @@ class Result:
         object.__setattr__(self, "space", space_given(self.space))
 
     @property
+    @ignoring_underflow
     def recommended(self) -> Recommendation:
         """Return the evaluated configuration with the best posterior mean, and the prediction of its value.
 
@@ -121,6 +123,7 @@ class Result:
         """Return the trials of several objectives that no other one dominates: see `slayr_py.study.front_table`."""
         return front_table(self.study, self.space)
 
+    @ignoring_underflow
     def front_probability(self, n: int = 256, seed: int = 1) -> pd.DataFrame:
         """Return the probability that each evaluated configuration is on the front of the latent functions.
 
@@ -150,6 +153,7 @@ class Result:
         posteriors = [self._posterior_of_all(goal.number) for goal in goals_of(self.study)]
         return front_probabilities(self.study, posteriors, n, check_integer("seed", seed, minimum=0))
 
+    @ignoring_underflow
     def front_band(
         self, probability: float = 0.9, n: int = 50, seed: int = 1, reference: Reference | None = None
     ) -> pd.DataFrame:
@@ -219,6 +223,7 @@ class Result:
         """Return a table with one row per kernel search: see `slayr_py.study.search_table`."""
         return search_table(self.study)
 
+    @ignoring_underflow
     def posterior(self, objective: int | str | None = None, **fit: Unpack[FitKeywords]) -> Posterior:
         """Fit the model to all finished trials and return the posterior.
 
@@ -243,6 +248,7 @@ class Result:
             return posterior_of_all(self.study, objective=objective, space=self.space, **fit)
         return declared.fit_all(self.study, None, goal_of(self.study, objective), **fit)
 
+    @ignoring_underflow
     def importance(
         self, draws: int = 48, points: int = 256, seed: int = 1, objective: int | str | None = None
     ) -> pd.DataFrame:
@@ -277,6 +283,7 @@ class Result:
         """Draw `importance`: see `slayr_py.study.importance_figure`."""
         return importance_figure(self.importance(draws, points, seed, objective))
 
+    @ignoring_underflow
     def optimum(self, seed: int = 1) -> Optimum:
         """Return where the optimum is: an interval for each number, a probability for each level and branch.
 
@@ -307,6 +314,7 @@ class Result:
         seed = check_integer("seed", seed, minimum=0)
         return optimum(self.study, self._posterior_of_all(), seed)
 
+    @ignoring_underflow
     def good(self, epsilon: float, probability: float = 0.9, seed: int = 1) -> pd.DataFrame:
         """Return the ranges of configurations that are nearly optimal.
 
@@ -336,6 +344,7 @@ class Result:
         seed = check_integer("seed", seed, minimum=0)
         return good(self.study, self._posterior_of_all(), epsilon, probability, seed)
 
+    @ignoring_underflow
     def report(
         self, path: str | Path, progress: Callable[[str], None] | None = None, epsilon: float | None = None
     ) -> Path:

@@ -22,7 +22,7 @@ from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import REGRET_KEY, stopping_record, suggestion_record
 from slayr_py.study.storage.objectives import given_reference, goals_of
 from slayr_py.study.storage.trials import Observations
-from slayr_py.threads import one_thread
+from slayr_py.threads import ignoring_underflow, one_thread
 
 _STREAM = 3  # of the random numbers of a study and a number of observations; 0 to 2 belong to suggestions
 
@@ -126,6 +126,7 @@ class Regret:
             return RegretEstimate(*(stored[name] for name in RegretEstimate._fields))
         return self.estimate(study)
 
+    @ignoring_underflow
     def estimate(self, study: Study) -> RegretEstimate | None:
         """Estimate the regret of a study and store the estimate.
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 from contextlib import redirect_stderr
 
+import numpy as np
 import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
@@ -34,6 +35,23 @@ def test_a_resumed_study_equals_an_uninterrupted_one(plane, tmp_path, quick):
     whole = run("whole", 7)
     assert len(whole) == 7
     assert run("parts", 2, 5, 7, 7, 3).equals(whole)
+
+
+@pytest.mark.stan
+def test_numpys_settings_in_the_objective_change_nothing(plane):
+    def run(errors):
+        def objective(config):
+            np.seterr(all=errors)
+            return branin(config)
+
+        with np.errstate():
+            result = minimize(objective, plane, 6, n_initial=4, seed=1, method="map", progress=False)
+            prediction = result.posterior(method="map").predict([result.recommended.config])
+            return result.trials, *prediction.interval(1 - 1e-9), result.optimum().draws
+
+    trials, low, high, draws = run("raise")
+    expected, *bounds, others = run("warn")
+    assert trials.equals(expected) and [low, high] == bounds and draws.equals(others)
 
 
 def test_a_missing_compiler_is_reported_before_anything_is_evaluated(plane, monkeypatch):
