@@ -122,7 +122,7 @@ def test_a_batch_replaces_trials_that_were_enqueued_wrongly(plane):
     assert [trial.state.name for trial in study.trials] == ["FAIL", "RUNNING", "RUNNING", "RUNNING"]
 
 
-@pytest.mark.parametrize("read", ["get_study_directions", "get_study_system_attrs", "get_all_trials"])
+@pytest.mark.parametrize("read", ["get_study_system_attrs", "get_all_trials"])
 def test_every_read_of_tell_names_a_storage_that_fails(plane, monkeypatch, read):
     study = create_study(plane, storage=optuna.storages.InMemoryStorage(), seed=1)
     trial = ask(study)
