@@ -59,7 +59,7 @@ def compile_program(
     CompileError
         If stanc or the compiler fails; the message ends with the last lines of their output.
     ToolchainError
-        If there is no CmdStan or no compiler, or the cache cannot be written.
+        If there is no CmdStan or no compiler, or the cache cannot be written, or its disk is mounted noexec.
     """
     return compile_build(prepare_build(stan_file, include_paths, stanc_options, cpp_options, on_progress), on_progress)
 

@@ -36,6 +36,26 @@ def cache_error(error: OSError) -> ToolchainError:
     )
 
 
+def noexec_error() -> ToolchainError:
+    """Make the error for a cache on a disk from which no program can be run, with the remedy."""
+    return ToolchainError(
+        f"programs in {cache_dir()} cannot be run: its disk is mounted noexec. "
+        "Set SLAYR_CACHE_DIR to a folder on another disk."
+    )
+
+
+def check_executable(program: Path) -> None:
+    """Check that the disk of the cache lets a program run that has the permission.
+
+    Raises
+    ------
+    ToolchainError
+        If the disk is mounted noexec.
+    """
+    if program.stat().st_mode & 0o111 and not os.access(program, os.X_OK):
+        raise noexec_error()
+
+
 def check_owner(*paths: Path) -> None:
     """Check that no other user can write to the cache, whose programs are run.
 

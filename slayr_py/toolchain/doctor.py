@@ -13,7 +13,7 @@ from pathlib import Path
 
 from slayr_py.errors import ToolchainError
 from slayr_py.toolchain.building import compile_program
-from slayr_py.toolchain.cache import cache_dir, check_owner, make_folder
+from slayr_py.toolchain.cache import cache_dir, check_owner, make_folder, noexec_error
 from slayr_py.toolchain.cleaning import UNUSED_DAYS, cache_size, unused_folders
 from slayr_py.toolchain.cmdstan import ensure_cmdstan, find_cmdstan, ignored_cmdstans
 from slayr_py.toolchain.compiler import find_compiler, find_make
@@ -137,6 +137,8 @@ def _cache() -> Check:
 
 def _contents() -> str:
     folder = cache_dir()
+    if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0):
+        raise noexec_error()
     check_owner(folder / "programs", *folder.glob("cmdstan-*"))
     text = f"{folder}, {cache_size() / 1e6:.0f} MB"
     if unused := len(unused_folders(UNUSED_DAYS)):

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slayr_py.toolchain.cache import check_owner, publish
+from slayr_py.toolchain.cache import check_executable, check_owner, publish
 from slayr_py.toolchain.cmdstan import CmdStan
 
 if TYPE_CHECKING:
@@ -84,14 +84,20 @@ def is_trusted(program: CompiledProgram) -> bool:
     Raises
     ------
     ToolchainError
-        If others can write to the program.
+        If others can write to the program, or the disk of the cache is mounted noexec.
     """
     check_owner(program.exe.parent)
     return is_intact(program.exe)
 
 
 def is_intact(exe: Path) -> bool:
-    """Return whether an executable has the size and the hash that it had when it was built."""
+    """Return whether an executable has the size and the hash that it had when it was built.
+
+    Raises
+    ------
+    ToolchainError
+        If it has, and the disk of the cache is mounted noexec.
+    """
     try:
         stat = exe.stat()
         built = json.loads((exe.parent / "program.json").read_text(encoding="utf-8"))["executable"]
@@ -99,6 +105,7 @@ def is_intact(exe: Path) -> bool:
             return False
     except (OSError, ValueError, KeyError, TypeError):
         return False
+    check_executable(exe)
     return os.access(exe, os.X_OK)
 
 
@@ -109,8 +116,9 @@ def _known_hash(path: Path, mtime_ns: int, size: int) -> str:
 
 
 def publish_executable(program: CompiledProgram, work: Path, together: bool) -> None:
-    """Describe the executable in a folder and move the folder to the cache."""
+    """Describe the executable in a folder and move the folder to the cache, unless no program can be run there."""
     exe = work / program.name
+    check_executable(exe)
     description = {
         "name": program.name,
         "source": str(program.source),

@@ -95,7 +95,7 @@ def prebuilt_program(stan_file: Path, include_paths: Sequence[Path], header: Pat
     Raises
     ------
     ToolchainError
-        If the executable is damaged, or the cache cannot be written.
+        If the executable is damaged, or the cache cannot be written, or its disk is mounted noexec.
     """
     prebuilt = find_prebuilt()
     if prebuilt is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from slayr_py.errors import CompileError, ToolchainError
+from slayr_py.toolchain.cache import cache_dir, check_executable
 from slayr_py.watcher import process_watcher
 
 _LAST_LINES = 30
@@ -50,4 +52,6 @@ def _start(command: list[str], folder: Path, environment: Mapping[str, str]) -> 
             umask=0o022,  # others must not be able to write to objects in the cache
         )
     except OSError as error:
+        if error.errno == errno.EACCES and cache_dir() in Path(command[0]).parents:
+            check_executable(Path(command[0]))
         raise ToolchainError(f"cannot run {command[0]}: {error.strerror}") from error

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+from types import SimpleNamespace
+
 import pytest
 
 from slayr_py.toolchain import doctor
@@ -27,3 +30,10 @@ def test_doctor_reports_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.setenv("SLAYR_CACHE_DIR", str(tmp_path / "file" / "cache"))
     cache = next(check for check in doctor() if check.name == "cache")
     assert not cache.ok and "SLAYR_CACHE_DIR" in cache.remedy
+
+
+def test_doctor_reports_a_cache_on_a_disk_from_which_no_program_runs(own_cache, monkeypatch):
+    monkeypatch.setattr(os, "ST_NOEXEC", 8, raising=False)
+    monkeypatch.setattr(os, "statvfs", lambda folder: SimpleNamespace(f_flag=8 if folder == own_cache else 0))
+    cache = next(check for check in doctor() if check.name == "cache")
+    assert not cache.ok and "mounted noexec" in cache.detail and "SLAYR_CACHE_DIR" in cache.remedy

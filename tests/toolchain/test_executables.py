@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import signal
@@ -13,9 +14,10 @@ from pathlib import Path
 import pytest
 from testing_processes import ends, started
 
-from slayr_py.errors import CompileError
+from slayr_py.errors import CompileError, ToolchainError
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.toolchain import Build, compile_program, compile_together, ensure_cmdstan, prepare_build
+from slayr_py.toolchain.tools import run_tool
 
 ROOT = Path(__file__).parents[2]
 
@@ -134,6 +136,36 @@ def test_only_the_program_remains(scripted, source, own_cache):
     assert sorted(path.name for path in source.parent.iterdir() if path.suffix in {".hpp", ""} and path.is_file()) == []
     assert not list((own_cache / ".staging").iterdir())
     assert {path.name for path in program.exe.parent.iterdir()} == {"p", "p.hpp", "program.json"}
+
+
+NOEXEC = r"programs in .*cache cannot be run: its disk is mounted noexec\. Set SLAYR_CACHE_DIR"
+
+
+def test_a_cache_on_a_disk_from_which_no_program_runs_is_an_error(scripted, source, compilations, monkeypatch):
+    def mounted_noexec(path, mode, access=os.access):
+        return access(path, mode) and Path(path).name != "p"
+
+    with monkeypatch.context() as mount:
+        mount.setattr(os, "access", mounted_noexec)
+        with pytest.raises(ToolchainError, match=NOEXEC):
+            compile_program(source)
+    program = compile_program(source)
+    monkeypatch.setattr(os, "access", mounted_noexec)
+    with pytest.raises(ToolchainError, match=NOEXEC):
+        compile_program(source)
+    assert program.exe.is_file() and compilations() == 2
+
+
+def test_a_tool_in_a_cache_on_such_a_disk_is_the_same_error(own_cache, write_script, monkeypatch):
+    def refuse(command, **options):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    write_script(own_cache / "stanc", "")
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    for message in ("cannot run .*stanc: Permission denied", NOEXEC):
+        with pytest.raises(ToolchainError, match=message):
+            run_tool([str(own_cache / "stanc")], own_cache, "failed")
+        monkeypatch.setattr(os, "access", lambda path, mode: False)
 
 
 def test_unreadable_sources_raise(scripted, tmp_path):

@@ -102,6 +102,13 @@ def test_a_damaged_wheel_is_an_error(wheel, source):
         prebuilt_program(source, (), wheel.header)
 
 
+def test_a_wheel_and_a_cache_on_a_disk_from_which_no_program_runs_is_an_error(wheel, own_cache, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(ToolchainError, match=r"its disk is mounted noexec\. Set SLAYR_CACHE_DIR"):
+        wheel({})
+    assert not list(own_cache.glob("programs/*"))
+
+
 def test_nothing_is_missing_without_a_compiler_if_programs_are_installed(wheel, monkeypatch, no_cmdstan, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.delenv("CXX", raising=False)
