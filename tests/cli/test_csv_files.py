@@ -118,6 +118,13 @@ def test_spreadsheets_with_semicolons_decimal_commas_and_a_status_are_read(tmp_p
     ]
 
 
+def test_failed_as_the_result_of_an_experiment_that_is_done_means_that_it_failed(tmp_path):
+    (tmp_path / "runs.csv").write_text(f"{HEADER},status\n1,2,a,failed,done\n1,2,a,3,done\n")
+    table, _ = read_experiments(tmp_path / "runs.csv", lab())
+    assert table["state"].tolist() == ["FAIL", "COMPLETE"]
+    assert [experiment.values for experiment in read_history(table, lab())] == [None, (3.0,)]
+
+
 def test_a_table_to_fit_may_have_semicolons_and_decimal_commas(tmp_path, capsys):
     path = tmp_path / "t.csv"
     path.write_text("x;kind;loss\n0,5;a;1\n1,25;b;2,5\n", encoding="utf-8-sig")
@@ -154,7 +161,6 @@ HEADER = "t,n,solvent,value"
         (f"{HEADER}\n1,5,2,a,3\n", "5 cells in row 1 and 4 columns; if numbers have decimal commas, separate"),
         (f"{HEADER},status\n1,2,a,3,maybe\n", "row 1, column 'status': 'maybe' is not a status; write one of done"),
         (f"{HEADER},status\n1,2,a,,done\n", "row 1 is 'done' but has no result"),
-        (f"{HEADER},status\n1,2,a,failed,done\n", "row 1 is 'done' but has a failed result; fill it in, or write"),
         ("t,n,value\n1,2,3\n", "no column for the parameter 'solvent'"),
         ("t,n,solvent,yield\n1,2,a,3\n", "no column 'value' of results"),
         ("t,t,n,solvent,value\n1,1,2,a,3\n", "two columns 't'"),

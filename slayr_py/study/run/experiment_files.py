@@ -344,10 +344,9 @@ def _states(
                 raise DataError(f"{where}, column {status.name!r}: {text!r} is not a status; write one of {known}")
             state = _STATES[text.lower()]
             has_none = bool(missing.iloc[position])
-            if has_none and state == "COMPLETE":
-                result = "a failed result" if failed.iloc[position] else "no result"
+            if has_none and state == "COMPLETE" and not failed.iloc[position]:
                 raise DataError(
-                    f"{where} is {text!r} but has {result}; fill it in, or write 'failed' into {status.name!r}"
+                    f"{where} is {text!r} but has no result; fill it in, or write 'failed' into {status.name!r}"
                 )
             states.iloc[position] = state if state == "FAIL" else (state or PENDING) if has_none else "COMPLETE"
     else:
