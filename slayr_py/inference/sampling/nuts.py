@@ -44,6 +44,9 @@ _MARGIN = 1.1  # factor on the draws still needed, because the ESS that predicts
 _GUESS_ITERATIONS = 100  # of the optimiser that finds the periods at which chains start
 _STUCK_SHARE = 0.1  # share of divergent transitions above which the step sizes of a warm start do not fit
 
+_STAN_STAGES = (75, 25, 50)  # iterations of Stan's warm-up: before, in (at least) and after the windows of the metric
+_LEAST_ADAPTED = 20  # shortest warm-up in which Stan adapts a metric
+
 
 class Nuts(FitMethod):
     """Hamiltonian Monte Carlo by the No-U-Turn sampler."""
@@ -159,7 +162,11 @@ def _first_round(job: Job) -> tuple[dict[str, Any], dict[str, str], list[dict[st
         }
         return settings, dict.fromkeys(("init", "stepsize", "metric_file"), "start"), []
     options = job.options
-    settings = {"iter_warmup": options.warmup, "adapt_delta": options.target_acceptance}
+    settings = {
+        "iter_warmup": options.warmup,
+        "adapt_delta": options.target_acceptance,
+        **_fitting_buffers(options.warmup),
+    }
     guesses = period_guesses(job.data, MODE_STARTS)
     if not guesses:
         return settings, {}, []
@@ -171,6 +178,17 @@ def _first_round(job: Job) -> tuple[dict[str, Any], dict[str, str], list[dict[st
     else:
         inits = {name: np.atleast_1d(best.stan_variable(name)).tolist() for name in guesses[0]}
     return settings | {"inits": [inits] * options.chains}, {"init": BEST_MODE}, calls
+
+
+def _fitting_buffers(warmup: int) -> dict[str, int]:
+    """Return the stages of a warm-up that is too short for Stan's: 15%, 75% and 10% of it.
+
+    Stan shortens its stages in the same way, and then never ends a window, so that the metric is not adapted.
+    """
+    if not _LEAST_ADAPTED <= warmup < sum(_STAN_STAGES):
+        return {}
+    first, last = int(0.15 * warmup), int(0.1 * warmup)
+    return {"adapt_init_phase": first, "adapt_metric_window": warmup - first - last, "adapt_step_size": last}
 
 
 def _further_round(run: Run) -> dict[str, Any]:
