@@ -174,7 +174,7 @@ class OptimumPrior:
         weights = density - (1 - _PEDESTAL) * density.min()  # without the uniform share of the densities
         chosen = np.unique(rng.choice(len(pool), size=4 * n, p=weights / weights.sum()))
         drawn = pool[chosen]
-        return self.encoder.decode(drawn[spread(drawn.columns, min(n, len(drawn)))])
+        return self.encoder.decode(drawn[spread(drawn, min(n, len(drawn)))])
 
 
 def prior_text(record: Mapping[str, Any]) -> str:

@@ -320,7 +320,7 @@ class Encoder(Layout):
             raise SpaceError(f"no configuration was found: {why}")
         _, first = np.unique(np.column_stack([pool.unit_values, pool.active]), axis=0, return_index=True)
         distinct = pool[np.sort(first)]
-        return self.decode(distinct[spread(distinct.columns, min(n, len(distinct)))])
+        return self.decode(distinct[spread(distinct, min(n, len(distinct)))])
 
     def inside(self, configs: Encoded, recorded: bool = False) -> BoolArray:
         """Return which configurations satisfy the constraints on inputs, (n,).

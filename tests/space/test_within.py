@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, OrdinalHyperparameter
+from scipy.spatial.distance import cdist
 from scipy.stats import kstest
 
 from slayr_py import SpaceError
@@ -257,16 +258,24 @@ def test_fixed_values_leave_the_rest_to_the_constraints():
         encoder.fix({"x1": 0.9, "x2": 0.9})
 
 
-def test_spread_represents_all_points_better_than_random_ones():
-    points = np.random.default_rng(0).random((500, 2))
+@pytest.mark.parametrize("levels", [1, 4])
+def test_a_design_inside_constraints_represents_the_numbers_better_than_random_points(levels):
+    space = {"acid": (0.0, 1.0), "base": (0.0, 1.0), "filler": (0.0, 0.5)}
+    if levels > 1:
+        space["solvent"] = [f"s{i}" for i in range(levels)]
+    encoder = Encoder(space, within=["acid + base + filler == 1", "acid - base <= 0.4"])
+    rng = np.random.default_rng(0)
+    pool, _ = encoder.resolve(encoder.uniform(500, rng))
+    numbers = pool.unit_values[:, :3]
 
     def energy(rows):
-        chosen = points[rows]
-        across = np.linalg.norm(points[:, None] - chosen, axis=2).mean()
-        return 2 * across - np.linalg.norm(chosen[:, None] - chosen, axis=2).mean()
+        chosen = numbers[rows]
+        return 2 * cdist(chosen, numbers).mean() - cdist(chosen, chosen).mean() - cdist(numbers, numbers).mean()
 
-    rng = np.random.default_rng(1)
-    assert energy(spread(points, 10)) < min(energy(rng.choice(500, 10, replace=False)) for _ in range(50))
+    chosen = spread(pool, 8)
+    assert energy(chosen) < np.mean([energy(rng.choice(500, 8, replace=False)) for _ in range(50)]) / 2
+    if levels > 1:
+        assert np.ptp(np.bincount(pool.unit_values[chosen, 3].astype(int), minlength=levels)) <= 1
 
 
 @pytest.mark.parametrize(
