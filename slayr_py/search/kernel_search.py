@@ -24,7 +24,7 @@ from slayr_py.kernels import (
     highest_peaks,
 )
 from slayr_py.kernels.expressions import canonical, parse, spell
-from slayr_py.progress_bar import tqdm
+from slayr_py.progress_bar import Bar
 from slayr_py.search.expressions import base_leaves
 from slayr_py.search.fit import SCORES, Fit, Score, Settings
 from slayr_py.search.journal import Journal
@@ -275,7 +275,7 @@ class KernelSearch:
         workers = Workers(settings, n_processes(self.jobs, len(settings.train), self.budget))
         journal = Journal(self.budget, known, self.score, workers)
         interrupted = False
-        with tqdm(total=self.budget, unit="fit", disable=not progress) as bar:
+        with Bar(total=self.budget, unit="fit", disable=not progress) as bar:
             try:
                 exhausted = journal.follow(rounds, bar)
             except KeyboardInterrupt:

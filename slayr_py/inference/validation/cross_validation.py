@@ -25,7 +25,7 @@ from slayr_py.arguments import check_integer, check_probability
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference.observed import check_targets
 from slayr_py.inference.posterior import Posterior
-from slayr_py.progress_bar import tqdm
+from slayr_py.progress_bar import Bar
 from slayr_py.space import Encoded, FloatArray
 
 _SCORES = ("log_predictive_density", "rmse", "coverage")
@@ -55,7 +55,7 @@ def cross_validate(
     targets = check_targets(y, len(points))
     folds = list(check_cv(cv).split(points.unit_values, targets))
     rows = []
-    with tqdm(folds, unit="fold", disable=not progress) as bar:
+    with Bar(folds, unit="fold", disable=not progress) as bar:
         for fold, (train, test) in enumerate(bar):
             fold_seed = int(np.random.SeedSequence([seed, fold]).generate_state(1)[0])
             options = {**fit_options, "seed": fold_seed, "progress": bar.set_postfix_str}

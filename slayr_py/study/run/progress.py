@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from optuna import Study
 
-from slayr_py.progress_bar import IS_WIDGET, tqdm
+from slayr_py.progress_bar import IS_WIDGET, Bar
 from slayr_py.study.model.session import Phase
 from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.tables import best_trial, front_trials
@@ -45,7 +45,7 @@ class ProgressBar:
         self._recommended: Recommendation | None = None
         self._regret: RegretEstimate | None = None
         bar = "{bar}" if IS_WIDGET else "{bar:20}"  # a widget has its own width
-        self._bar: tqdm[Any] = tqdm(
+        self._bar = Bar(
             total=budget,
             disable=not enabled,
             unit="trial",
