@@ -30,6 +30,7 @@ from slayr_py.study.storage.attributes import FIT_KEY, study_record, suggestion_
 from slayr_py.study.storage.costs import log_costs
 from slayr_py.study.storage.fit_records import keys, with_stored_once
 from slayr_py.study.storage.objectives import goal_of, goals_of
+from slayr_py.study.storage.pieces import stored
 from slayr_py.study.storage.trials import Results, from_ranges, observations, to_ranges
 
 
@@ -129,14 +130,14 @@ def recorded_fits(study: Study, number: int, objective: int = 0) -> RecordedFits
         As in :func:`posterior_of`.
     """
     trial = _trial(study, number)
-    _fit_record(study, trial)
+    _check_fit(study, trial)
     with _report_damage(study, number):
         fit_key, start_key = keys(goals_of(study)[objective].fit_name)
-        reduced = trial.user_attrs[fit_key]
+        reduced = stored(trial.user_attrs, fit_key)
         stack = reduced.get("stack")
         parts = [(reduced, start_key)]
         if stack is not None:
-            parts = [(trial.user_attrs[fit_key], start_key) for fit_key, start_key in _keys_of_parts(stack)]
+            parts = [(stored(trial.user_attrs, fit_key), start_key) for fit_key, start_key in _keys_of_parts(stack)]
         return RecordedFits([_recorded_fit(study, number, objective, *part) for part in parts], stack)
 
 
@@ -191,7 +192,7 @@ def _output_again(study: Study, number: int, name: str, read: Callable[..., Resu
     """Repeat the fit of a further output, whose results are read from the trials with the recorded numbers."""
     with _report_damage(study, number):
         fit_key, start_key = keys(name)
-        record = _complete(study, _trial(study, number).user_attrs[fit_key], start_key)
+        record = _complete(study, stored(_trial(study, number).user_attrs, fit_key), start_key)
         numbers = set(from_ranges(record.pop("trials")))
         model = recorded_model(record, within_of(study))
         results = read(study, model.encoder.space, numbers=numbers)
@@ -206,7 +207,7 @@ def _complete(study: Study, reduced: Mapping[str, Any], start_key: str) -> dict[
         about = study_record(study) or {}  # a damaged study; without a space, the record is not readable
         record["space"] = {key: about[key] for key in ("space", "graphs") if key in about}
     if set(record["start"] or ()) == {"trial"}:
-        record["start"] = _trial(study, record["start"]["trial"]).user_attrs[start_key]
+        record["start"] = stored(_trial(study, record["start"]["trial"]).user_attrs, start_key)
     return record
 
 
@@ -282,10 +283,9 @@ def _trial(study: Study, number: int) -> FrozenTrial:
     return trials[number]
 
 
-def _fit_record(study: Study, trial: FrozenTrial) -> Mapping[str, Any]:
-    record = trial.user_attrs.get(FIT_KEY)
-    if isinstance(record, Mapping):
-        return record
+def _check_fit(study: Study, trial: FrozenTrial) -> None:
+    if isinstance(trial.user_attrs.get(FIT_KEY), Mapping):
+        return
     phase = suggestion_record(trial).get("phase", "another sampler")
     fitted = ", ".join(f"{first} to {last}" for first, last in to_ranges(fitted_numbers(study)))
     known = f"trials with a fit: {fitted}" if fitted else "no trial of this study has one"

@@ -74,6 +74,7 @@ from slayr_py.study.storage.optuna_private import (
     partly_fixed,
     set_trial_attribute,
 )
+from slayr_py.study.storage.pieces import store_in_trial, stored
 from slayr_py.study.storage.reading import trials_of
 
 STUDY_KEY = "slayr:study"
@@ -234,7 +235,7 @@ def _canonical(value: Any) -> str:
 
 def study_record(study: Study) -> dict[str, Any] | None:
     """Return the record of a study, or None if it was not created by this package."""
-    record = study.user_attrs.get(STUDY_KEY)
+    record = stored(study.user_attrs, STUDY_KEY)
     return record if isinstance(record, dict) else None
 
 
@@ -268,7 +269,7 @@ def _at_most(a: Any, b: Any) -> bool:
 
 def suggestion_record(trial: FrozenTrial) -> dict[str, Any]:
     """Return the suggestion record of a trial; empty if another sampler made it."""
-    record = trial.user_attrs.get(SUGGESTION_KEY)
+    record = stored(trial.user_attrs, SUGGESTION_KEY)
     return record if isinstance(record, dict) else {}
 
 
@@ -294,7 +295,7 @@ def has_history(study: Study) -> bool:
 
 def store_suggestion(study: Study, trial: FrozenTrial, record: dict[str, Any]) -> dict[str, Any]:
     """Store the suggestion record of a trial and return it."""
-    set_trial_attribute(study, trial, SUGGESTION_KEY, jsonable(record))
+    store_in_trial(study, trial, SUGGESTION_KEY, jsonable(record))
     return record
 
 

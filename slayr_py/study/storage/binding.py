@@ -11,6 +11,7 @@ from slayr_py.acquisition import prior_text
 from slayr_py.errors import DataError, SpaceError
 from slayr_py.space import Encoder, encoder_to_json
 from slayr_py.study.storage.attributes import STUDY_KEY, space_difference, study_record
+from slayr_py.study.storage.pieces import store_in_study
 
 
 def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[str, Any]) -> int:
@@ -41,7 +42,9 @@ def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[s
     record = study_record(study)
     if record is None:
         drawn = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
-        study.set_user_attr(STUDY_KEY, {**encoder_to_json(encoder), "within": encoder.within, "seed": drawn, **options})
+        store_in_study(
+            study, STUDY_KEY, {**encoder_to_json(encoder), "within": encoder.within, "seed": drawn, **options}
+        )
         # Two workers may start a study at the same time: the later record wins, and every trial reads it again.
         record = study_record(study)
         assert record is not None
@@ -69,5 +72,5 @@ def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[s
         )
     if record.get("noisy") != options["noisy"]:
         # The summaries of a loaded study follow what was declared last.
-        study.set_user_attr(STUDY_KEY, {**record, "noisy": options["noisy"]})
+        store_in_study(study, STUDY_KEY, {**record, "noisy": options["noisy"]})
     return int(record["seed"])

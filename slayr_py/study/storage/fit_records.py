@@ -19,7 +19,7 @@ from slayr_py.kernels import Kernel
 from slayr_py.space import jsonable
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, SHARED_KEY, START_KEY, study_record
 from slayr_py.study.storage.objectives import goals_of
-from slayr_py.study.storage.optuna_private import set_trial_attribute
+from slayr_py.study.storage.pieces import store_in_study, store_in_trial, stored
 from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.trials import to_ranges
 
@@ -54,7 +54,7 @@ def store_fit(
             parts.append({"fit": fit, "kernel": label, "weight": weight})
             store_fit(study, trial, part, observed, warm_starts, fit)
         stack = {"parts": parts, "seed": posterior.seed, "messages": list(posterior.messages)}
-        set_trial_attribute(study, trial, keys(name)[0], jsonable({"stack": stack, "trials": to_ranges(observed)}))
+        store_in_trial(study, trial, keys(name)[0], jsonable({"stack": stack, "trials": to_ranges(observed)}))
         return
     fit_key, start_key = keys(name)
     record: dict[str, Any] = {**posterior.record, "trials": to_ranges(observed)}
@@ -67,23 +67,23 @@ def store_fit(
     if record["space"] == {key: about.get(key) for key in record["space"]}:
         del record["space"]
     for earlier in trials_of(study):
-        if record["start"] is not None and earlier.user_attrs.get(start_key) == record["start"]:
+        if record["start"] is not None and stored(earlier.user_attrs, start_key) == record["start"]:
             record["start"] = {"trial": earlier.number}
             break
     # Several suggestions from the same trials share a fit and its start.
     repeated = any(
-        earlier.user_attrs.get(fit_key, {}).get("trials") == record["trials"] and start_key in earlier.user_attrs
+        start_key in earlier.user_attrs and _fitted(earlier, fit_key) == record["trials"]
         for earlier in trials_of(study)
     )
-    set_trial_attribute(study, trial, fit_key, jsonable(record))
+    store_in_trial(study, trial, fit_key, jsonable(record))
     if warm_starts and not repeated and METHODS[record["arguments"]["method"]].warm_starts:
-        set_trial_attribute(study, trial, start_key, posterior.warm_start().asdict())
+        store_in_trial(study, trial, start_key, posterior.warm_start().asdict())
 
 
 def store_fits_of_objectives(study: Study, trial: FrozenTrial, observed: Sequence[int]) -> None:
     """Store the names of the fits of several objectives, which are stored one by one."""
     names = [goal.fit_name for goal in goals_of(study)]
-    set_trial_attribute(study, trial, FIT_KEY, jsonable({"objectives": names, "trials": to_ranges(observed)}))
+    store_in_trial(study, trial, FIT_KEY, jsonable({"objectives": names, "trials": to_ranges(observed)}))
 
 
 def with_stored_once(study: Study, reduced: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,19 +105,24 @@ def _stored_once(study: Study, key: str, value: Mapping[str, Any]) -> dict[str, 
     """Store a value as an attribute of the study unless it is there; return a reference to it."""
     digest = _sha256(value)
     if f"{key}:{digest}" not in study.user_attrs:
-        study.set_user_attr(f"{key}:{digest}", value)
+        store_in_study(study, f"{key}:{digest}", value)
     return {"sha256": digest}
 
 
 def _read(study: Study, key: str, reference: Mapping[str, Any]) -> Mapping[str, Any]:
-    stored = study.user_attrs.get(f"{key}:{reference['sha256']}")
-    if not isinstance(stored, Mapping) or _sha256(stored) != reference["sha256"]:
+    value = stored(study.user_attrs, f"{key}:{reference['sha256']}")
+    if not isinstance(value, Mapping) or _sha256(value) != reference["sha256"]:
         raise ValueError(f"the study has no attribute {key}:{reference['sha256']!r:.80}")
-    return stored
+    return value
 
 
 def _sha256(value: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _fitted(trial: FrozenTrial, fit_key: str) -> Any:
+    """Return the ranges of the trials of a stored fit; None if the trial has none."""
+    return (stored(trial.user_attrs, fit_key) or {}).get("trials")
 
 
 def part_name(kernel: Kernel, of: str = "") -> str:
@@ -141,12 +146,12 @@ def last_warm_start(
     fit_key, start_key = keys(name)
     ranges = to_ranges(observed)
     for earlier in sorted(trials_of(study), key=lambda trial: -trial.number):
-        fitted = earlier.user_attrs.get(fit_key, {}).get("trials")
+        fitted = _fitted(earlier, fit_key)
         if fitted == ranges:
             continue
         if earlier.number < number and start_key in earlier.user_attrs:
             try:
-                start = WarmStart.fromdict(earlier.user_attrs[start_key])
+                start = WarmStart.fromdict(stored(earlier.user_attrs, start_key))
                 gp.model.check_start(start, METHODS[options.method].chains_of_start(options))
                 return LastStart(start, sum(last - first + 1 for first, last in fitted))
             except (DataError, TypeError, ValueError):

@@ -26,6 +26,7 @@ from slayr_py.study.storage.attributes import (
     space_difference,
 )
 from slayr_py.study.storage.opening import describe_storage_error, is_storage_error
+from slayr_py.study.storage.pieces import stored
 from slayr_py.study.storage.search_records import is_search_record
 
 FORMAT = 1
@@ -52,25 +53,28 @@ def check_integrity(study: Study) -> None:
     if not directions:
         raise _damaged(study, "it has no direction")
     if STUDY_KEY in attributes:
-        _check_record(study, attributes[STUDY_KEY])
+        _check_record(study, attributes)
     for trial in trials:
         if damage := _damage(trial, len(directions)):
             raise _damaged(study, f"trial {trial.number} {damage}")
 
 
-def _check_record(study: Study, record: Any) -> None:
-    if isinstance(record, Mapping) and record.get("format", FORMAT) != FORMAT:
-        raise StorageError(
-            f"study {study.study_name!r} has the format {record['format']!r:.50}, this version of slayr_py knows "
-            f"{FORMAT}: pip install -U slayr-py"
-        )
+def _check_record(study: Study, attributes: Mapping[str, Any]) -> None:
     try:
+        record = stored(attributes, STUDY_KEY)
+        if isinstance(record, Mapping) and record.get("format", FORMAT) != FORMAT:
+            raise StorageError(
+                f"study {study.study_name!r} has the format {record['format']!r:.50}, this version of slayr_py knows "
+                f"{FORMAT}: pip install -U slayr-py"
+            )
         space_difference(record["space"], space_from_json(record["space"]))
         describe_kernel(record["kernel"])
         prior_text(record.get("prior") or {})
         for key, kind in (("graphs", Mapping), ("seed", int), ("acquisition", str)):
             if not isinstance(record[key], kind):
                 raise TypeError(f"{key} is {record[key]!r:.50}")
+    except StorageError:
+        raise
     except Exception as error:  # a missing key, a wrong type, an unreadable space
         raise _damaged(study, f"its record {STUDY_KEY!r}, {type(error).__name__}: {error}") from error
 
@@ -80,7 +84,10 @@ def _damage(trial: FrozenTrial, n_values: int) -> str | None:
         shown = trial.values[0] if isinstance(trial.values, list) and len(trial.values) == 1 else trial.values
         text = f"is complete and has the value {shown!r:.50}"
         return text if n_values == 1 else f"{text} for {n_values} objectives"
-    record = trial.user_attrs.get(SUGGESTION_KEY, {})
+    try:
+        record = stored(trial.user_attrs, SUGGESTION_KEY) if SUGGESTION_KEY in trial.user_attrs else {}
+    except ValueError as error:
+        return f"is incomplete: {error}"
     if not isinstance(record, Mapping):
         return f"was suggested by {record!r:.50}, which is not a record"
     if not isinstance(count := trial.user_attrs.get(EVALUATIONS_KEY, 0), int):

@@ -20,6 +20,7 @@ from slayr_py.study.results.tables import found_kernels, front_trials, suggestio
 from slayr_py.study.storage.attributes import FIT_KEY, describe_kernel
 from slayr_py.study.storage.costs import cost_name, spent
 from slayr_py.study.storage.objectives import goals_of
+from slayr_py.study.storage.pieces import stored
 from slayr_py.version import __version__
 
 
@@ -105,8 +106,9 @@ def _settings(reading: Reading) -> Iterator[tuple[str, str]]:
 
 def _versions_of_fit(reading: Reading) -> str | None:
     for trial in reversed(reading.trials):
-        for key, fit in trial.user_attrs.items():
-            if key.startswith(FIT_KEY) and isinstance(fit, Mapping) and isinstance(fit.get("cmdstan"), Mapping):
+        for key in filter(lambda name: name.startswith(FIT_KEY), trial.user_attrs):
+            fit = stored(trial.user_attrs, key)
+            if isinstance(fit, Mapping) and isinstance(fit.get("cmdstan"), Mapping):
                 packages: Any = fit.get("packages")
                 numpy = packages.get("numpy") if isinstance(packages, Mapping) else None
                 parts = [f"slayr_py {fit.get('slayr_py')}", f"CmdStan {fit['cmdstan'].get('version')}"]
