@@ -24,7 +24,7 @@ from slayr_py.inference.records.summary import compare, entries, summarise
 from slayr_py.inference.sampling.methods import METHODS
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
-from slayr_py.inference.sampling.programs import Likelihood, compiled
+from slayr_py.inference.sampling.programs import Implementation, compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
@@ -182,7 +182,7 @@ class _RecordedRun:
 
     model: Model
     program: str
-    likelihood: Likelihood
+    likelihood: Implementation
     options: FitOptions
     seed: int
     start: WarmStart | None
@@ -234,8 +234,8 @@ def _parse(record: Mapping[str, Any]) -> _RecordedRun:
     arguments = record["arguments"]
     if program != model.kernel.program:
         raise ValueError(f"{program!r:.80} is not the program of its kernel, {model.kernel.program}")
-    if likelihood not in get_args(Likelihood):
-        raise ValueError(f"its likelihood is {likelihood!r:.80}; known: {', '.join(get_args(Likelihood))}")
+    if likelihood not in get_args(Implementation):
+        raise ValueError(f"its likelihood is {likelihood!r:.80}; known: {', '.join(get_args(Implementation))}")
     options = FitOptions.recorded(arguments)
     stan_seed(arguments["seed"])
     start = None if record["start"] is None else WarmStart.fromdict(record["start"])

@@ -33,7 +33,7 @@ from slayr_py.toolchain import (
     program_names,
 )
 
-Likelihood = Literal["accelerated", "readable"]
+Implementation = Literal["accelerated", "readable"]
 
 _refused: dict[str, str] = {}  # compiler messages of programs whose accelerated likelihood does not compile here
 _found: dict[tuple[str | None, ...], tuple[object, CompiledProgram]] = {}  # programs that were used, and their state
@@ -42,7 +42,7 @@ _VARIABLES = ("CMDSTAN", "CONDA_PREFIX", "CXX", "HOME", "PATH", "SLAYR_CACHE_DIR
 """Environment variables that decide which compiler, CmdStan and cache are used."""
 
 
-def selected_likelihood() -> Likelihood:
+def selected_likelihood() -> Implementation:
     """Return the likelihood that the environment variable ``SLAYR_LIKELIHOOD`` selects, by default "accelerated".
 
     Raises
@@ -51,13 +51,13 @@ def selected_likelihood() -> Likelihood:
         If it is neither "accelerated" nor "readable".
     """
     likelihood = os.environ.get("SLAYR_LIKELIHOOD", "accelerated")
-    if likelihood not in get_args(Likelihood):
-        raise DataError(f"SLAYR_LIKELIHOOD is {likelihood!r}; set it to {' or '.join(get_args(Likelihood))}")
-    return cast(Likelihood, likelihood)
+    if likelihood not in get_args(Implementation):
+        raise DataError(f"SLAYR_LIKELIHOOD is {likelihood!r}; set it to {' or '.join(get_args(Implementation))}")
+    return cast(Implementation, likelihood)
 
 
 def compiled(
-    name: str, progress: Callable[[str], None] | None = None, likelihood: Likelihood | None = None
+    name: str, progress: Callable[[str], None] | None = None, likelihood: Implementation | None = None
 ) -> CompiledProgram:
     """Return the executable of a kernel's program; compile it unless it was installed or is in the cache.
 
@@ -95,7 +95,7 @@ def _sources(folder: Path) -> Iterator[tuple[str, int, int]]:
             yield entry.path, stat.st_mtime_ns, stat.st_size
 
 
-def _compiled(name: str, progress: Callable[[str], None] | None, likelihood: Likelihood | None) -> CompiledProgram:
+def _compiled(name: str, progress: Callable[[str], None] | None, likelihood: Implementation | None) -> CompiledProgram:
     """Compile a program unless it is in the cache."""
     sources = accelerated_sources(name)
     if (likelihood or selected_likelihood()) == "accelerated" and name not in _refused:

@@ -28,10 +28,10 @@ from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.proposer import Proposer
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.model.surrogate import Surrogate, surrogate_of
-from slayr_py.study.storage.attributes import CONTEXT_KEY, enqueued_values, given_values, has_history
+from slayr_py.study.storage.attributes import CONTEXT_KEY, given_values, has_history
 from slayr_py.study.storage.costs import check_cost_name
 from slayr_py.study.storage.objectives import Goal
-from slayr_py.study.storage.optuna_private import partly_fixed
+from slayr_py.study.storage.optuna_private import enqueued_values, partly_fixed
 from slayr_py.study.storage.suggesting import fix_given
 from slayr_py.study.storage.trials import observations
 

@@ -70,6 +70,7 @@ from slayr_py.kernels import Kernel, Stack, auto_reason
 from slayr_py.space import Encoder, encoder_to_json, jsonable, space_to_json
 from slayr_py.study.storage.optuna_private import (
     add_trial_attributes,
+    enqueued_values,
     fails_silent_trials,
     partly_fixed,
     set_trial_attribute,
@@ -271,11 +272,6 @@ def suggestion_record(trial: FrozenTrial) -> dict[str, Any]:
     """Return the suggestion record of a trial; empty if another sampler made it."""
     record = stored(trial.user_attrs, SUGGESTION_KEY)
     return record if isinstance(record, dict) else {}
-
-
-def enqueued_values(trial: FrozenTrial) -> dict[str, Any]:
-    """Return the values that were fixed when a trial was enqueued."""
-    return dict(trial.system_attrs.get("fixed_params") or {})
 
 
 def given_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:

@@ -168,10 +168,9 @@ def add_trial_attributes(study: Study, trial: FrozenTrial, values: Mapping[str, 
             connection.execute(insert(TRIAL_ATTRIBUTES), rows)
 
 
-def enqueued_values(trial: Trial) -> dict[str, Any]:
-    """Return the parameters with which the user enqueued a trial."""
-    values: dict[str, Any] = trial._fixed_params
-    return values
+def enqueued_values(trial: Trial | FrozenTrial) -> dict[str, Any]:
+    """Return the values with which the user enqueued a trial, by name."""
+    return dict(trial._fixed_params if isinstance(trial, Trial) else trial.system_attrs.get("fixed_params") or {})
 
 
 def inner_sampler(study: Study) -> BaseSampler:

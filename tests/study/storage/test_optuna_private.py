@@ -128,3 +128,11 @@ def test_attributes_that_the_database_refuses_are_left_out(tmp_path, monkeypatch
     monkeypatch.setattr(optuna_private, "TRIAL_ATTRIBUTES", sqlalchemy.table("no_such_table"))
     optuna_private.add_trial_attributes(study, study.trials[0], {"a": 1.0})
     assert study.trials[0].user_attrs == {}
+
+
+def test_enqueued_values_are_those_of_a_trial_and_of_its_copies():
+    study = optuna.create_study()
+    study.enqueue_trial({"x": 1.0})
+    trial = study.ask()
+    assert optuna_private.enqueued_values(trial) == {"x": 1.0} == optuna_private.enqueued_values(study.trials[0])
+    assert optuna_private.enqueued_values(study.ask()) == {} == optuna_private.enqueued_values(study.trials[1])
