@@ -11,7 +11,8 @@ from optuna import Study
 from optuna.trial import TrialState
 
 from slayr_py.space import FloatArray
-from slayr_py.study.results.figures import figure_and_axes
+from slayr_py.study.results.colours import BEST, RUNNING, TRIAL
+from slayr_py.study.results.figures import shown_figure
 from slayr_py.study.storage.curves import curve_of, evidence_of, prune_record
 from slayr_py.study.storage.objectives import check_one_objective
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 MOST_DRAWN = 50
 """Most points of a curve in a figure."""
 
-_COLOURS = {TrialState.COMPLETE: "#4c72b0", TrialState.PRUNED: "#c44e52", TrialState.RUNNING: "#55a868"}
+_COLOURS = {TrialState.COMPLETE: TRIAL, TrialState.PRUNED: BEST, TrialState.RUNNING: RUNNING}
 
 
 def curve_table(study: Study) -> pd.DataFrame:
@@ -99,7 +100,7 @@ def curves_figure(study: Study) -> Figure:
         If the study has several objectives.
     """
     check_one_objective(study, "learning curves belong to one")
-    figure, axes = figure_and_axes(4.0)
+    figure, axes = shown_figure(4.0)
     draw_curves(study, axes, _COLOURS)
     return figure
 

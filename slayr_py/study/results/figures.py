@@ -18,6 +18,7 @@ from optuna.trial import TrialState
 
 from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
+from slayr_py.study.results.colours import BEST, DESIGN, FAILED, TRIAL, VIOLATING
 from slayr_py.study.results.front import Reference, hypervolume_curve, reference_of
 from slayr_py.study.results.tables import (
     comparable_trials,
@@ -42,10 +43,10 @@ if TYPE_CHECKING:
 
 _BARS = 12  # most levels of which those that are never optimal are drawn too
 _LABELS = 24  # characters of level labels that fit side by side into a panel
-_SERIES = (("first", "first-order", "#4c72b0", 0.15), ("total", "total, with interactions", "#c44e52", -0.15))
+_SERIES = (("first", "first-order", TRIAL, 0.15), ("total", "total, with interactions", BEST, -0.15))
 
 
-def figure_and_axes(height: float, panels: int = 0) -> tuple[Figure, Any]:
+def shown_figure(height: float, panels: int = 0) -> tuple[Figure, Any]:
     """Return an empty figure that is drawn without pyplot, and its axes, or a list of several; the height in inches.
 
     A notebook shows it as the value of a cell, but a plain figure only after ``%matplotlib inline``.
@@ -92,13 +93,13 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
 
     if has_several(study):
         return hypervolume_figure(study)
-    figure, axes = figure_and_axes(4.0)
+    figure, axes = shown_figure(4.0)
     trials = study.get_trials(deepcopy=False)
     finished = finite_trials(study)
 
     initial = [trial.number for trial in trials if suggestion_record(trial).get("phase") == "initial"]
     if initial:
-        axes.axvspan(min(initial) - 0.5, max(initial) + 0.5, color="0.92", zorder=0, label="initial design")
+        axes.axvspan(min(initial) - 0.5, max(initial) + 0.5, color=DESIGN, zorder=0, label="initial design")
     if finished:
         number = np.array([trial.number for trial in finished])
         value = np.array([trial.value for trial in finished], dtype=np.float64)
@@ -106,21 +107,21 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
         running = np.maximum if study.direction == StudyDirection.MAXIMIZE else np.minimum
         if errors:
             sd = np.array([errors.get(int(n), 0.0) for n in number])
-            axes.errorbar(number, value, sd, fmt="none", ecolor="#4c72b0", alpha=0.35, elinewidth=1.2, zorder=1)
-        axes.plot(number[feasible], value[feasible], "o", color="#4c72b0", markersize=4, alpha=0.7, label="trial")
+            axes.errorbar(number, value, sd, fmt="none", ecolor=TRIAL, alpha=0.35, elinewidth=1.2, zorder=1)
+        axes.plot(number[feasible], value[feasible], "o", color=TRIAL, markersize=4, alpha=0.7, label="trial")
         if not feasible.all():
-            axes.plot(number[~feasible], value[~feasible], "+", color="0.5", label="violates a constraint")
+            axes.plot(number[~feasible], value[~feasible], "+", color=VIOLATING, label="violates a constraint")
         comparable = np.isin(number, [trial.number for trial in comparable_trials(study)])
         if comparable.any():
             best = running.accumulate(value[comparable])
             label = f"best so far{fixed_values_text(study)}"
-            axes.step(number[comparable], best, where="post", color="#c44e52", lw=1.8, label=f"{label}: {best[-1]:.6g}")
+            axes.step(number[comparable], best, where="post", color=BEST, lw=1.8, label=f"{label}: {best[-1]:.6g}")
         # With a linear axis a few very bad trials would hide all differences between the others.
         if value.min() > 0 and value.max() > 1e3 * value.min():
             axes.set_yscale("log")
     failed = [trial.number for trial in trials if trial.state == TrialState.FAIL]
     if failed:
-        axes.plot(failed, [0.02] * len(failed), "x", color="0.3", transform=axes.get_xaxis_transform(), label="failed")
+        axes.plot(failed, [0.02] * len(failed), "x", color=FAILED, transform=axes.get_xaxis_transform(), label="failed")
     axes.set_xlabel("trial")
     axes.set_ylabel("objective")
     figure.suptitle(study.study_name, parse_math=False)
@@ -161,15 +162,15 @@ def cost_figure(study: Study) -> Figure:
             f"no trial of study {study.study_name!r} has returned the cost {name!r}: return it beside the value, as in "
             f"return value, {{{name!r}: cost}}"
         )
-    figure, axes = figure_and_axes(4.0)
+    figure, axes = shown_figure(4.0)
     comparable = comparable_trials(study)
     running = np.maximum if study.direction == StudyDirection.MAXIMIZE else np.minimum
     value = np.array([trial.value for trial in comparable], dtype=np.float64)
     best = running.accumulate(value)  # of past experiments too, which are not drawn: their costs were spent before
     drawn = np.array([trial.number in costs for trial in comparable], dtype=np.bool_)
     paid = cumulative(costs, [trial.number for trial in comparable if trial.number in costs])
-    axes.plot(paid, value[drawn], "o", color="#4c72b0", markersize=4, alpha=0.7)
-    axes.step(paid, best[drawn], where="post", color="#c44e52", lw=1.8)
+    axes.plot(paid, value[drawn], "o", color=TRIAL, markersize=4, alpha=0.7)
+    axes.step(paid, best[drawn], where="post", color=BEST, lw=1.8)
     axes.set_xlabel(f"sum of the cost ({name})", parse_math=False)
     axes.set_ylabel("objective, and the best so far")
     return figure
@@ -203,7 +204,7 @@ def front_figure(
     check_several(study)
     goals = goals_of(study)
     pairs = list(combinations(goals, 2))
-    figure, axes = figure_and_axes(3.6, len(pairs))
+    figure, axes = shown_figure(3.6, len(pairs))
     front = np.array([trial.values for trial in front_trials(study)]).reshape(-1, len(goals))
     feasible = np.array([trial.values for trial in feasible_trials(study)]).reshape(-1, len(goals))
     inside = {trial.number for trial in feasible_trials(study)}
@@ -213,13 +214,13 @@ def front_figure(
         places = [across.number, up.number]
         if band is not None:
             steps = [band[name] for name in (goals[0].name, "low", "high")]
-            axis.fill_between(*steps, step="post", color="#c44e52", alpha=0.2, lw=0, label="credible band")
+            axis.fill_between(*steps, step="post", color=BEST, alpha=0.2, lw=0, label="credible band")
         if beliefs is not None:
             _draw_ellipses(axis, *(each[:, places] for each in beliefs))
         if outside:
-            axis.plot(*violating[:, places].T, "+", color="0.5", label="violates a constraint")
-        axis.plot(*feasible[:, places].T, "o", color="#4c72b0", markersize=4, alpha=0.7, label="trial")
-        axis.plot(*front[:, places].T, "o", color="#c44e52", markersize=5, label=f"front of {len(front)}")
+            axis.plot(*violating[:, places].T, "+", color=VIOLATING, label="violates a constraint")
+        axis.plot(*feasible[:, places].T, "o", color=TRIAL, markersize=4, alpha=0.7, label="trial")
+        axis.plot(*front[:, places].T, "o", color=BEST, markersize=5, label=f"front of {len(front)}")
         axis.set_xlabel(_label(across), parse_math=False)
         axis.set_ylabel(_label(up), parse_math=False)
     axes[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
@@ -231,7 +232,7 @@ def _draw_ellipses(axis: Any, centres: FloatArray, sds: FloatArray) -> None:
     from matplotlib.patches import Ellipse
 
     for centre, sd in zip(centres, sds, strict=True):
-        axis.add_patch(Ellipse(tuple(centre), *(4 * sd), fill=False, ec="#c44e52", lw=0.8, alpha=0.6))
+        axis.add_patch(Ellipse(tuple(centre), *(4 * sd), fill=False, ec=BEST, lw=0.8, alpha=0.6))
 
 
 def hypervolume_figure(study: Study, reference: Reference | None = None) -> Figure:
@@ -249,7 +250,7 @@ def hypervolume_figure(study: Study, reference: Reference | None = None) -> Figu
     matplotlib.figure.Figure
         Drawn without pyplot, as `convergence_figure`.
     """
-    figure, (axes,) = figure_and_axes(4.0, 1)
+    figure, (axes,) = shown_figure(4.0, 1)
     if reference is None and (default := reference_of(study)) is not None:
         reference = default.tolist()
     if reference is not None:
@@ -285,7 +286,7 @@ def optimum_figure(table: pd.DataFrame, draws: pd.DataFrame) -> Figure:
     matplotlib.figure.Figure
         Drawn without pyplot, as `convergence_figure`.
     """
-    figure, every = figure_and_axes(2.2, len(draws.columns))
+    figure, every = shown_figure(2.2, len(draws.columns))
     parameters = table.groupby("parameter", sort=False)
     for axes, (name, rows), (_, values) in zip(every, parameters, draws.items(), strict=True):
         if pd.api.types.is_numeric_dtype(values):
@@ -316,7 +317,7 @@ def importance_figure(table: pd.DataFrame) -> Figure:
     matplotlib.figure.Figure
         Drawn without pyplot; a notebook shows it.
     """
-    figure, axes = figure_and_axes(1.2 + 0.4 * len(table))
+    figure, axes = shown_figure(1.2 + 0.4 * len(table))
     rows = np.arange(len(table))[::-1]
     for name, label, colour, shift in _SERIES:
         means, low, high = (table[column].to_numpy() for column in (name, f"{name}_low", f"{name}_high"))

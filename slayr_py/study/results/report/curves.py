@@ -9,7 +9,7 @@ from optuna.trial import TrialState
 
 from slayr_py.study.results.curves import curve_table, draw_curves, pruning_text
 from slayr_py.study.results.report.blocks import Block, Drawings, Notice, Paragraph, Table
-from slayr_py.study.results.report.figures import drawing, figure_and_axes, scale
+from slayr_py.study.results.report.figures import drawing, page_figure, scale
 from slayr_py.study.results.report.palette import light
 from slayr_py.study.results.report.reading import Reading
 
@@ -35,7 +35,7 @@ def curves(reading: Reading) -> Iterator[Block]:
     }
 
     def draw() -> Figure:
-        figure, axes = figure_and_axes(7.0, 3.4)
+        figure, axes = page_figure(7.0, 3.4)
         draw_curves(reading.study, axes, colours)
         scale(axes.xaxis, log=False, integer=True)
         return figure

@@ -101,7 +101,7 @@ def _style(key: str) -> Iterator[None]:
         yield
 
 
-def figure_and_axes(width: float = 4.0, height: float = 2.8) -> tuple[Figure, Any]:
+def page_figure(width: float = 4.0, height: float = 2.8) -> tuple[Figure, Any]:
     """Return an empty figure with one pair of axes; sizes in inches."""
     from matplotlib.figure import Figure
 

@@ -13,7 +13,7 @@ from slayr_py.inference import Posterior
 from slayr_py.kernels import Beta, Hyperparameter, Prior
 from slayr_py.space import FloatArray
 from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Heading, Notice, Paragraph, Table
-from slayr_py.study.results.report.figures import drawing, figure_and_axes, scale, short
+from slayr_py.study.results.report.figures import drawing, page_figure, scale, short
 from slayr_py.study.results.report.palette import light
 from slayr_py.study.results.report.reading import Reading
 
@@ -116,7 +116,7 @@ def _figure(key: str, h: Hyperparameter, entries: Sequence[_Entry]) -> Drawing:
 
     def draw() -> Figure:
         step = 0.62 if len(entries) <= _MOST_DENSITIES else 0.3
-        figure, axes = figure_and_axes(4.0, 1.15 + step * len(entries))
+        figure, axes = page_figure(4.0, 1.15 + step * len(entries))
         for row, (entry, q) in enumerate(zip(entries, quantiles, strict=True)):
             _draw_entry(axes, -row, entry, q, h.prior.support, density=len(entries) <= _MOST_DENSITIES)
         names = [short(e.name if h.labels is None else e.name[len(h.name) + 1 : -1], 20) for e in entries]

@@ -11,7 +11,7 @@ import numpy as np
 from slayr_py.errors import SlayrError
 from slayr_py.space import FloatArray
 from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
-from slayr_py.study.results.report.figures import drawing, figure_and_axes, number
+from slayr_py.study.results.report.figures import drawing, number, page_figure
 from slayr_py.study.results.report.grids import Coordinate, Grid, grid_through
 from slayr_py.study.results.report.importances import importance_of
 from slayr_py.study.results.report.palette import light
@@ -99,7 +99,7 @@ def _draw(reading: Reading, predicted: _Map, k: int) -> Drawing:
     text += f"; {missing} points do not exist in the space." if missing else "."
 
     def draw() -> Figure:
-        figure, axes = figure_and_axes(4.0, 3.2)
+        figure, axes = page_figure(4.0, 3.2)
         if len(known):
             _fill(figure, axes, predicted)
         _overlay(reading, axes, predicted)

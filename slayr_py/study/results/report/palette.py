@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from slayr_py.study.results.colours import BEST, DESIGN, FAILED, RUNNING, TRIAL, VIOLATING
+
 PALETTE: dict[str, tuple[str, str]] = {
     "paper": ("#ffffff", "#11151b"),
     "panel": ("#f5f7fa", "#1a2029"),
@@ -21,11 +23,12 @@ PALETTE: dict[str, tuple[str, str]] = {
 
 _ALIASES = {
     "#000000": "ink",
-    "#4c72b0": "model",
-    "#c44e52": "best",
-    "#ebebeb": "shade",
-    "#808080": "muted",
-    "#4d4d4d": "muted",
+    TRIAL: "model",
+    BEST: "best",
+    RUNNING: "good",
+    DESIGN: "shade",
+    VIOLATING: "muted",
+    FAILED: "muted",
 }
 """Colours of figures that are drawn for a white background, and the variables that replace them."""
 

@@ -11,7 +11,7 @@ from slayr_py.acquisition import Feasibility
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
-from slayr_py.study.results.report.figures import drawing, figure_and_axes, short
+from slayr_py.study.results.report.figures import drawing, page_figure, short
 from slayr_py.study.results.report.grids import Coordinate, Grid, grid_through, line_notes
 from slayr_py.study.results.report.palette import light
 from slayr_py.study.results.report.reading import Reading, once
@@ -99,7 +99,7 @@ def _draw_slice(reading: Reading, part: Slice, limits: tuple[float, float], k: i
     table = _table(f"slice-{k}", f"Quantiles along {name}", coordinate, columns)
 
     def draw() -> Figure:
-        figure, axes = figure_and_axes()
+        figure, axes = page_figure()
         _draw_bands(axes, coordinate, q)
         axes.set_ylim(*limits)
         _frame(reading, axes, line, "objective")
@@ -167,7 +167,7 @@ def _draw_probabilities(reading: Reading, line: Grid, terms: Mapping[str, Feasib
     table = _table(f"feasible-{k}", f"Probabilities along {name}", coordinate, columns, ".3f")
 
     def draw() -> Figure:
-        figure, axes = figure_and_axes(height=2.6)
+        figure, axes = page_figure(height=2.6)
         colours = [light(colour) for colour in ("model", "other", "good", "muted")]
         mark = "o" if coordinate.is_discrete else ""
         is_real = coordinate.dimension.is_real

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
-from slayr_py.study.results.report.figures import drawing, figure_and_axes, scale
+from slayr_py.study.results.report.figures import drawing, page_figure, scale
 from slayr_py.study.results.report.palette import light
 from slayr_py.study.results.report.reading import Reading
 from slayr_py.study.results.tables import last_regret, regret_table
@@ -82,7 +82,7 @@ def _regret(table: pd.DataFrame) -> Drawing:
 
 def _over_trials(quantity: str) -> tuple[Figure, Any]:
     """Return an empty figure of a quantity over the trials."""
-    figure, axes = figure_and_axes()
+    figure, axes = page_figure()
     axes.set_ylabel(quantity)
     axes.set_xlabel("trial")
     scale(axes.xaxis, log=False, integer=True)

@@ -5,14 +5,15 @@ import re
 import numpy as np
 from matplotlib import rcParams
 
+from slayr_py.study.results import colours
 from slayr_py.study.results.report.blocks import Cell, Table
-from slayr_py.study.results.report.figures import drawing, figure_and_axes, number, scale, short
-from slayr_py.study.results.report.palette import light
+from slayr_py.study.results.report.figures import drawing, number, page_figure, scale, short
+from slayr_py.study.results.report.palette import VARIABLES, light
 
 
 def example(key="fig", label="$a_1$ <b>&"):
     def draw():
-        figure, axes = figure_and_axes()
+        figure, axes = page_figure()
         axes.plot([1, 1000], [0, 1], "o-", color=light("model"))
         axes.fill_between([1, 1000], 0, 1, color=light("best"), alpha=0.2)
         axes.set_xlabel(label)
@@ -73,3 +74,8 @@ def test_cells_sort_by_value():
 def test_tables_know_their_columns_of_numbers():
     table = Table.of("t", "caption", {"name": ["a", "b"], "value": np.array([1.0, 2.5])})
     assert table.numeric == [False, True] and table.rows[1][1] == Cell("2.5", 2.5)
+
+
+def test_the_page_has_a_variable_for_every_colour_of_the_figures():
+    used = {value for name, value in vars(colours).items() if name.isupper()}
+    assert used and used <= VARIABLES.keys()

@@ -4,7 +4,7 @@ import numpy as np
 from ConfigSpace import Categorical, ConfigurationSpace, Float, ForbiddenGreaterThanRelation
 
 from slayr_py.space import Encoder
-from slayr_py.study.results.report.figures import figure_and_axes
+from slayr_py.study.results.report.figures import page_figure
 from slayr_py.study.results.report.grids import grid_through, line_notes
 from slayr_py.study.results.report.reading import Centre, with_defaults
 
@@ -21,7 +21,7 @@ def test_axes_of_many_levels_are_labelled_with_those_that_are_drawn():
     (coordinate,) = line.coordinates
     assert coordinate.texts[line.nearest] == "k7" and len(coordinate.texts) <= 41
     assert coordinate.places.tolist() == list(range(len(coordinate.texts)))
-    _, axes = figure_and_axes()
+    _, axes = page_figure()
     coordinate.frame(axes.xaxis, 0.5)
     assert [label.get_text() for label in axes.get_xticklabels()] == coordinate.texts
     assert "of 90 levels are drawn" in next(line_notes([line])).text
