@@ -1,5 +1,12 @@
 """Search spaces as arrays: ConfigSpace in; unit values, graphs and their spectra out."""
 
+from slayr_py.space.activity import (
+    active_names as active_names,
+    is_active as is_active,
+    is_active_under as is_active_under,
+    missing_names as missing_names,
+    without_inactive as without_inactive,
+)
 from slayr_py.space.dates import TimeScale, has_dates, is_date
 from slayr_py.space.dictionaries import parameter_of
 from slayr_py.space.dimension import SMALLEST_SPAN, Dimension, FloatArray

@@ -23,10 +23,11 @@ from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
 from slayr_py.study.storage.attributes import store_suggestion, suggestion_record
 from slayr_py.study.storage.binding import bind_study
-from slayr_py.study.storage.distributions import check_request, space_to_distributions, to_configuration, to_params
+from slayr_py.study.storage.distributions import space_to_distributions, to_configuration, to_params
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.optuna_private import enqueued_values, stored_trial
 from slayr_py.study.storage.reading import reading_once
+from slayr_py.study.storage.requests import check_request
 from slayr_py.study.storage.suggesting import draw_independent, suggest_or_fail
 from slayr_py.study.storage.trials import Observations, left_out, observations_of_all
 

@@ -17,12 +17,12 @@ from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean
-from slayr_py.space import Encoder
+from slayr_py.space import Encoder, is_active
 from slayr_py.study.run.experiment_files import PENDING, PRUNED, read_experiments
 from slayr_py.study.run.objective import Values, as_value
 from slayr_py.study.storage.attributes import ERROR_KEY, HISTORY, OUTSIDE_KEY, SUGGESTION_KEY, is_history
 from slayr_py.study.storage.columns import OBJECTIVE, PARAMETER, error_columns, value_columns
-from slayr_py.study.storage.distributions import is_active, space_to_distributions, to_params
+from slayr_py.study.storage.distributions import space_to_distributions, to_params
 from slayr_py.study.storage.objectives import finite_values
 from slayr_py.study.storage.optuna_private import set_trial_attribute
 from slayr_py.study.storage.search_lock import search_lock

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace, Float, Integer
+from ConfigSpace import Configuration, ConfigurationSpace
 from ConfigSpace.hyperparameters import (
     CategoricalHyperparameter,
     Constant,
@@ -23,12 +22,11 @@ from optuna.distributions import (
     CategoricalDistribution,
     FloatDistribution,
     IntDistribution,
-    distribution_to_json,
-    json_to_distribution,
 )
 
-from slayr_py.errors import EnqueuedError, SpaceError, did_you_mean, nearest
-from slayr_py.space import GRID, Space, space_given
+from slayr_py.errors import SpaceError
+from slayr_py.space import Space, space_given
+from slayr_py.study.storage.grids import as_declared, grid_of
 
 
 def space_to_distributions(space: Space) -> dict[str, BaseDistribution]:
@@ -36,7 +34,7 @@ def space_to_distributions(space: Space) -> dict[str, BaseDistribution]:
 
     Floats and integers keep their bounds and log scale. Categoricals and ordinals become categorical; a model reads the
     order of an ordinal from the space. A constant is a categorical with one choice. Conditions and forbidden clauses
-    have no counterpart in Optuna: see `active_names`.
+    have no counterpart in Optuna: see `slayr_py.space.activity`.
 
     Parameters
     ----------
@@ -56,57 +54,12 @@ def space_to_distributions(space: Space) -> dict[str, BaseDistribution]:
     space = space_given(space)
     if len(space) == 0:
         raise SpaceError("the search space is empty: add at least one parameter to the ConfigurationSpace")
-    return {name: _distribution(parameter) for name, parameter in space.items()}
+    return {name: distribution_of(parameter) for name, parameter in space.items()}
 
 
-def grid_parameter(name: str, distribution: FloatDistribution | IntDistribution) -> Hyperparameter[Any, Any]:
-    """Return an integer parameter that numbers the values of a distribution with a step, which ConfigSpace lacks."""
-    assert distribution.step is not None
-    last = round((distribution.high - distribution.low) / distribution.step)
-    return Integer(name, (0, last), meta={GRID: distribution_to_json(distribution)})
-
-
-def _grid(parameter: Hyperparameter[Any, Any]) -> FloatDistribution | IntDistribution | None:
-    """Return the distribution whose values a parameter numbers, or None if it does not number values."""
-    return _read_grid(parameter.meta[GRID]) if parameter.meta and GRID in parameter.meta else None
-
-
-@functools.cache
-def _read_grid(text: str) -> FloatDistribution | IntDistribution:
-    distribution = json_to_distribution(text)
-    assert isinstance(distribution, FloatDistribution | IntDistribution)
-    return distribution
-
-
-def _position(grid: FloatDistribution | IntDistribution, value: Any) -> int:
-    """Return the number of a value on a grid.
-
-    Raises
-    ------
-    ValueError
-        If it is not on the grid.
-    """
-    assert grid.step is not None
-    position = (value - grid.low) / grid.step
-    if not grid.low <= value <= grid.high or abs(position - round(position)) > 1e-8:
-        raise ValueError(f"{value!r} is not on the grid {grid}")
-    return int(round(position))
-
-
-def as_declared(space: ConfigurationSpace, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values of parameters as the space has them: it numbers the values on a grid.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a value is not on its grid.
-    """
-    grids = {name: _grid(space[name]) for name in values}
-    return {name: value if (grid := grids[name]) is None else _position(grid, value) for name, value in values.items()}
-
-
-def _distribution(parameter: Hyperparameter[Any, Any]) -> BaseDistribution:
-    if (grid := _grid(parameter)) is not None:
+def distribution_of(parameter: Hyperparameter[Any, Any]) -> BaseDistribution:
+    """Return the Optuna distribution of a parameter."""
+    if (grid := grid_of(parameter)) is not None:
         return grid
     if isinstance(parameter, FloatHyperparameter):
         return FloatDistribution(float(parameter.lower), float(parameter.upper), log=bool(parameter.log))
@@ -135,38 +88,6 @@ def levels(parameter: Hyperparameter[Any, Any]) -> tuple[None | bool | int | flo
     return plain
 
 
-def check_enqueued(space: ConfigurationSpace, enqueued: Mapping[str, Any]) -> None:
-    """Check the values that a user has enqueued for a trial; ignore parameters that the space does not have.
-
-    Optuna would raise a bare ``ValueError`` for an unknown level, and use a number outside its range.
-
-    Raises
-    ------
-    EnqueuedError
-        For a value that is not a level of its parameter, not a number, or outside the range.
-    """
-    for name, value in enqueued.items():
-        if name not in space:
-            continue
-        distribution = _distribution(space[name])
-        what = f"the enqueued value {value!r} of the parameter {name!r}"
-        if isinstance(distribution, CategoricalDistribution):
-            if value not in distribution.choices:
-                hint = did_you_mean(value, map(str, distribution.choices))
-                known = f" Its levels are {', '.join(map(repr, distribution.choices))}" * hint.endswith("?")
-                raise EnqueuedError(f"{what} is not one of its levels{hint}{known}")
-            continue
-        assert isinstance(distribution, FloatDistribution | IntDistribution)
-        kind = "an integer" if isinstance(distribution, IntDistribution) else "a number"
-        if not isinstance(value, int | float | np.integer | np.floating) or (kind == "an integer" and value % 1 != 0):
-            raise EnqueuedError(f"{what} is not {kind} from {distribution.low} to {distribution.high}")
-        if not distribution.low <= value <= distribution.high:
-            near = distribution.high if value > distribution.high else distribution.low
-            raise EnqueuedError(
-                f"{what} is outside its range, {distribution.low} to {distribution.high}; the nearest is {near}"
-            )
-
-
 def plain_value(distribution: BaseDistribution, value: Any) -> Any:
     """Return a value as it is read from a storage; an enqueued one may be 2.0 for an integer, or 1 for a float."""
     return distribution.to_external_repr(distribution.to_internal_repr(value))
@@ -185,7 +106,7 @@ def to_params(config: Configuration) -> dict[str, Any]:
         position = vector[space.index_of[name]]
         if np.isnan(position):
             continue
-        if (grid := _grid(parameter)) is not None:
+        if (grid := grid_of(parameter)) is not None:
             assert grid.step is not None
             params[name] = min(grid.low + grid.step * round(parameter.to_value(position)), grid.high)
         elif isinstance(parameter, FloatHyperparameter):
@@ -200,101 +121,6 @@ def to_params(config: Configuration) -> dict[str, Any]:
         else:
             params[name] = levels(parameter)[int(position)]
     return params
-
-
-def is_active(space: ConfigurationSpace, name: str, params: Mapping[str, Any]) -> bool:
-    """Return whether a parameter is active, given the active parameters before it in the space's order.
-
-    Conditions are evaluated on ConfigSpace's vectors, in which an inactive parent is NaN, as in ConfigSpace's own
-    sampling and validation.
-    """
-    conditions = space.parent_conditions_of[name]
-    if not conditions:
-        return True
-    vector = np.full(len(space), np.nan)
-    for parent, value in params.items():
-        vector[space.index_of[parent]] = space[parent].to_vector(value)
-    return all(condition.satisfied_by_vector(vector) for condition in conditions)
-
-
-def active_names(space: ConfigurationSpace, params: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the parameters that are active under `params`, in the space's order (parents first)."""
-    known: dict[str, Any] = {}
-    for name in space:
-        if name in params and is_active(space, name, known):
-            known[name] = params[name]
-    return tuple(known)
-
-
-def is_active_under(space: ConfigurationSpace, name: str, params: Mapping[str, Any]) -> bool:
-    """Return whether a parameter is active under any parameters of a trial; illegal values count as missing."""
-    legal = {key: value for key, value in params.items() if key in space and space[key].legal_value(value)}
-    return is_active(space, name, {key: legal[key] for key in active_names(space, legal)})
-
-
-def without_inactive(space: ConfigurationSpace, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values of some parameters without those that are inactive whatever values the other parameters have."""
-    known: dict[str, Any] = {}
-    unknown: set[str] = set()
-    for name, parameter in space.items():
-        if any(parent.name in unknown for parent in space.parents_of[name]) or is_active(space, name, known):
-            value = parameter.value if isinstance(parameter, Constant) else values.get(name)
-            if name in values or isinstance(parameter, Constant):
-                known[name] = value
-            if name not in known or not parameter.legal_value(value):
-                unknown.add(name)
-    return {name: value for name, value in values.items() if name in known}
-
-
-def missing_names(space: ConfigurationSpace, params: Mapping[str, Any]) -> list[str]:
-    """Return the names of the active parameters that a trial has not asked for; constants need not be asked for."""
-    known = {name: parameter.value for name, parameter in space.items() if isinstance(parameter, Constant)}
-    known |= {name: params[name] for name in space if name in params}
-    return [name for name in space if name not in known and is_active_under(space, name, known)]
-
-
-def requests(space: ConfigurationSpace, name: str, distribution: BaseDistribution) -> bool:
-    """Return whether a distribution equals the declared one, up to ConfigSpace's rounding of the bounds."""
-    declared = _distribution(space[name])
-    if isinstance(distribution, FloatDistribution) and isinstance(declared, FloatDistribution):
-        if distribution.step is not None or distribution.log != declared.log:
-            return False
-        try:
-            rounded = Float(name, (distribution.low, distribution.high), log=distribution.log)
-        except ValueError:  # a range below ConfigSpace's precision
-            return False
-        return (rounded.lower, rounded.upper) == (declared.low, declared.high)
-    return declared == distribution
-
-
-def check_request(
-    space: ConfigurationSpace, number: int, name: str, distribution: BaseDistribution, given: Mapping[str, Any]
-) -> None:
-    """Check a trial's request for a parameter, given its parameters and its suggested values.
-
-    Raises
-    ------
-    SpaceError
-        If the parameter is not declared, was declared with another range, or is inactive.
-    """
-    asks = f"trial {number} asks for parameter {name!r}"
-    if name not in space:
-        near = nearest(name, space)
-        raise SpaceError(
-            f"{asks}, {distribution}, which is not declared; the space has {', '.join(space)}"
-            + (f"; did you mean {near!r}?" if near is not None else "")
-        )
-    if not requests(space, name, distribution):
-        raise SpaceError(
-            f"{asks} as {distribution}, which was declared as {_distribution(space[name])}: request it as declared, or "
-            "declare that range"
-        )
-    if not is_active_under(space, name, given):
-        conditions = " and ".join(map(str, space.parent_conditions_of[name]))
-        raise SpaceError(
-            f"{asks}, which is inactive in its configuration ({conditions}): ask for it only when it is active, or "
-            "declare it without a condition"
-        )
 
 
 def to_configuration(space: ConfigurationSpace, params: Mapping[str, Any]) -> Configuration | None:

@@ -13,7 +13,8 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 from slayr_py.errors import SpaceError, reason_of
 from slayr_py.space import Dimension, Encoded, Encoder
-from slayr_py.study.storage.distributions import grid_parameter, levels, to_configuration, to_params
+from slayr_py.study.storage.distributions import levels, to_configuration, to_params
+from slayr_py.study.storage.grids import grid_parameter
 
 
 def to_space(distributions: Mapping[str, BaseDistribution]) -> ConfigurationSpace:

@@ -14,18 +14,12 @@ from optuna.samplers import RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import EnqueuedError, SpaceError
-from slayr_py.space import Encoder, Fixed
+from slayr_py.space import Encoder, Fixed, is_active, without_inactive
 from slayr_py.study.storage.attributes import FAILURE_KEY
-from slayr_py.study.storage.distributions import (
-    as_declared,
-    check_enqueued,
-    is_active,
-    plain_value,
-    space_to_distributions,
-    to_configuration,
-    without_inactive,
-)
+from slayr_py.study.storage.distributions import plain_value, space_to_distributions, to_configuration
+from slayr_py.study.storage.grids import as_declared
 from slayr_py.study.storage.optuna_private import enqueued_values
+from slayr_py.study.storage.requests import check_enqueued
 
 
 def suggest_all(trial: Trial, space: ConfigurationSpace, encoder: Encoder | None = None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import DataError
-from slayr_py.space import Encoded, Fixed, FloatArray
+from slayr_py.space import Encoded, Fixed, FloatArray, missing_names
 from slayr_py.study.storage.attributes import (
     ERROR_KEY,
     EVALUATIONS_KEY,
@@ -25,7 +25,7 @@ from slayr_py.study.storage.attributes import (
     suggestion_record,
 )
 from slayr_py.study.storage.curves import evidence_of
-from slayr_py.study.storage.distributions import missing_names, to_configuration, to_params
+from slayr_py.study.storage.distributions import to_configuration, to_params
 from slayr_py.study.storage.objectives import finite_values
 from slayr_py.study.storage.reading import trials_of
 

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, Constant, EqualsCondition, Float, OrConjunction
+from ConfigSpace import Categorical, ConfigurationSpace
 from ConfigSpace.hyperparameters import BetaFloatHyperparameter, NormalIntegerHyperparameter
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from slayr_py.errors import SpaceError
-from slayr_py.space import Encoder
+from slayr_py.space import Encoder, active_names
 from slayr_py.study import space_to_distributions
-from slayr_py.study.storage.distributions import active_names, is_active, to_configuration, to_params
+from slayr_py.study.storage.distributions import to_configuration, to_params
 
 
 def test_every_kind_of_parameter_has_its_distribution(mixed):
@@ -82,32 +82,3 @@ def test_trials_that_are_no_configurations_give_none(mixed):
     assert to_configuration(mixed, {**whole, "rate": 7.0}) is None
     assert to_configuration(mixed, {**whole, "kernel": "poly"}) is None  # degree is missing
     assert to_configuration(mixed, {**whole, "size": "l", "flag": False}) is None  # forbidden
-
-
-def test_activity_follows_the_parents():
-    space = ConfigurationSpace()
-    from ConfigSpace import AndConjunction, EqualsCondition, GreaterThanCondition, InCondition
-
-    a = Categorical("a", ["u", "v", "w"])
-    b = Float("b", (0.0, 1.0))
-    c = Float("c", (0.0, 1.0))
-    space.add(a, b, c, Constant("k", 1))
-    space.add(InCondition(b, a, ["u", "v"]))
-    space.add(AndConjunction(EqualsCondition(c, a, "u"), GreaterThanCondition(c, b, 0.5)))
-    assert is_active(space, "b", {"a": "v"}) and not is_active(space, "b", {"a": "w"})
-    assert is_active(space, "c", {"a": "u", "b": 0.7}) and not is_active(space, "c", {"a": "u", "b": 0.2})
-    assert not is_active(space, "c", {"a": "w"})  # b has no value to ask about
-    assert active_names(space, {"a": "w", "b": 0.7, "c": 0.1, "k": 1}) == ("a", "k")
-
-
-def test_either_parent_may_make_a_parameter_active_even_if_the_other_is_inactive():
-    space = ConfigurationSpace()
-    k = Categorical("k", ["p", "q"])
-    b = Categorical("b", ["u", "v"])
-    c = Float("c", (0.0, 1.0))
-    space.add(k, b, c)
-    space.add(EqualsCondition(b, k, "q"), OrConjunction(EqualsCondition(c, b, "u"), EqualsCondition(c, k, "p")))
-    assert is_active(space, "c", {"k": "p"})
-    space.seed(0)
-    for config in space.sample_configuration(20):
-        assert {name for name in space if is_active(space, name, dict(config))} == set(config)
