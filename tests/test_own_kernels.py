@@ -63,6 +63,22 @@ def test_the_kernel_obeys_the_laws(tmp_path):
     check_laws(laboratory(tmp_path).Bent())
 
 
+def test_the_covariance_is_called_inside_the_unit_cube_only(tmp_path):
+    def warped(self, a, b, theta):
+        distance = (1 - (1 - a**0.7) ** 1.3) - (1 - (1 - b**0.7) ** 1.3)
+        return (1 + a[..., 0]) * (1 + b[..., 0]) * np.exp(-0.5 * np.sum(np.square(distance), axis=-1))
+
+    kernel = declared("kumaraswamy", tmp_path / "no.stan", warped)()
+    encoder = sl.GaussianProcess(SPACE).encoder
+    points = encoder.encode([{"x": x, "y": y} for x in (0.0, 1e-6, 0.5, 1.0) for y in (0.0, 1e-6, 1.0)])
+    draws = {"sigma_f": np.ones(1)}
+    k, gradient = kernel.cross_gradient(points, points, draws)
+    assert np.isfinite(gradient).all() and np.isfinite(kernel.diagonal_gradient(points, draws)).all()
+    # At the same point the slope of the exponential is 0, and that of the first factor remains; x is 0.5 in row 6.
+    np.testing.assert_allclose(np.diagonal(gradient[0, ..., 0])[6], k[0, 6, 6] / 1.5, rtol=1e-4)
+    np.testing.assert_allclose(kernel.diagonal_gradient(points, draws)[0, -1], [4.0, 0.0], atol=1e-4)
+
+
 @pytest.mark.stan
 def test_a_study_with_the_kernel_is_resumed_and_reports_another_file(lab, tmp_path):
     stored = {"storage": f"sqlite:///{tmp_path}/study.db", "study_name": "bent", "method": "map", "progress": False}

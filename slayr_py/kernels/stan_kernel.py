@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -145,24 +145,27 @@ class StanKernel(Kernel):
     def cross_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
         k = self.cross(a, b, draws)
         gradient = np.empty((*k.shape, len(a.encoder.real_names)))
-        for position, step in enumerate(self._steps(a)):
-            above = self._covariances((a.columns + step)[:, None], b.columns[None], draws)
-            below = self._covariances((a.columns - step)[:, None], b.columns[None], draws)
-            gradient[..., position] = (above - below) / (2 * _STEP)
+        for position, (below, above, distance) in enumerate(self._neighbours(a)):
+            difference = self._covariances(above[:, None], b.columns[None], draws)
+            difference -= self._covariances(below[:, None], b.columns[None], draws)
+            gradient[..., position] = difference / distance[:, None]
         return k, gradient
 
     @override
     def diagonal_gradient(self, a: Encoded, draws: Draws) -> FloatArray:
         gradient = np.empty((len(draws["sigma_f"]), len(a), len(a.encoder.real_names)))
-        for position, step in enumerate(self._steps(a)):
-            above = self._covariances(a.columns + step, a.columns + step, draws)
-            below = self._covariances(a.columns - step, a.columns - step, draws)
-            gradient[..., position] = (above - below) / (2 * _STEP)
+        for position, (below, above, distance) in enumerate(self._neighbours(a)):
+            difference = self._covariances(above, above, draws) - self._covariances(below, below, draws)
+            gradient[..., position] = difference / distance
         return gradient
 
-    def _steps(self, a: Encoded) -> FloatArray:
-        """Return a small step along the column of each real input, (D_real, C)."""
-        return _STEP * np.eye(a.columns.shape[1])[list(a.encoder.column_of.values())]
+    def _neighbours(self, a: Encoded) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+        """Yield two neighbours (n, C) in [0, 1] along the column of each real input, and their distances (n,)."""
+        for column in a.encoder.column_of.values():
+            below, above = a.columns.copy(), a.columns.copy()
+            below[:, column] = np.maximum(below[:, column] - _STEP, 0.0)
+            above[:, column] = np.minimum(above[:, column] + _STEP, 1.0)
+            yield below, above, above[:, column] - below[:, column]
 
     def _covariances(self, a: FloatArray, b: FloatArray, draws: Draws) -> FloatArray:
         """Return the covariances of every draw, ``sigma_f`` included; a and b are broadcast together."""
