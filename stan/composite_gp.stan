@@ -175,10 +175,12 @@ generated quantities {
                    + score_lpdf(z_feature_lengthscale | feature_lengthscale_location, feature_lengthscale_scale, feature_lengthscale_gamma);
       log_prior += logit_beta_lpdf(z_split | split_a, split_b)
                    + log_gamma_lpdf(z_share | share_concentration);
-      log_density[1] = log_prior
-                       + composite_log_marginal(observed, append_row(
-                                                warp, warp_pivot), mu, sigma_n, points, hyper,
-                                                structure);
+      log_density[1] = log_prior;
+      if (!prior_only) {
+        log_density[1] += composite_log_marginal(observed, append_row(
+                                                 warp, warp_pivot), mu, sigma_n, points, hyper,
+                                                 structure);
+      }
     }
     if (want_pointwise || M || density_by_ep) {
       vector[n_pairs + N] k_and_variance = composite_cov(X, X, points.2, given, hyper, structure);

@@ -179,11 +179,13 @@ generated quantities {
     log_prior += log_gamma_lpdf(z_weights | weights_concentration);
     log_prior += logit_beta_lpdf(z_gamma | gamma_a, gamma_b)
                  + logit_beta_lpdf(z_rho | rho_a, rho_b);
-    log_density[1] = log_prior
-                     + fm_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, pairs,
-                                       (sigma_f, (lengthscale, bias, gamma, rho, rq_alpha),
-                                        (alpha, beta, weights)),
-                                       structure);
+    log_density[1] = log_prior;
+    if (!prior_only) {
+      log_density[1] += fm_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, pairs,
+                                        (sigma_f, (lengthscale, bias, gamma, rho, rq_alpha),
+                                         (alpha, beta, weights)),
+                                        structure);
+    }
   }
   if (want_pointwise || M || density_by_ep) {
     tuple(real,

@@ -116,10 +116,13 @@ generated quantities {
     log_prior += logit_beta_lpdf(z_gamma | gamma_a, gamma_b);
     log_prior += logit_beta_lpdf(z_rho | rho_a, rho_b);
     log_prior += score_lpdf(z_rq_alpha | rq_alpha_location, rq_alpha_scale, rq_alpha_gamma);
-    log_density[1] = log_prior
-                     + hierarchical_log_marginal(observed, append_row(
-                                                 warp, warp_pivot), mu, sigma_n, features, sigma_f,
-                                                 (gamma, rho, lengthscale, rq_alpha), structure);
+    log_density[1] = log_prior;
+    if (!prior_only) {
+      log_density[1] += hierarchical_log_marginal(observed, append_row(
+                                                  warp, warp_pivot), mu, sigma_n, features,
+                                                  sigma_f, (gamma, rho, lengthscale, rq_alpha),
+                                                  structure);
+    }
   }
   if (want_pointwise || M || density_by_ep) {
     tuple(vector[D], vector[D], vector[D], vector[size(rq_alpha)]) hyper;

@@ -94,9 +94,11 @@ generated quantities {
     
     log_prior += score_lpdf(z_main_variance | main_variance_location, main_variance_scale, main_variance_gamma);
     log_prior += score_lpdf(z_main_ratio | main_ratio_location, main_ratio_scale, main_ratio_gamma);
-    log_density[1] = log_prior
-                     + matern_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n, sq,
-                                           sigma_f, lengthscale, p, main_variance, main_ratio);
+    log_density[1] = log_prior;
+    if (!prior_only) {
+      log_density[1] += matern_log_marginal(observed, append_row(warp, warp_pivot), mu, sigma_n,
+                                            sq, sigma_f, lengthscale, p, main_variance, main_ratio);
+    }
   }
   if (want_pointwise || M || density_by_ep) {
     vector[n_pairs] k = matern_sum_cov(sq, sigma_f, lengthscale, p, main_variance, main_ratio);

@@ -15,7 +15,9 @@ from testing_programs import shared_program
 
 import slayr_py as sl
 from slayr_py.inference import check_kernel, replay
+from slayr_py.inference.prediction.stan_engine import coordinate_table
 from slayr_py.inference.sampling import programs
+from slayr_py.inference.sampling.run import generate
 from slayr_py.kernels.base import KERNELS
 from slayr_py.study import load
 from slayr_py.study.storage.attributes import model_difference, study_record
@@ -77,6 +79,18 @@ def test_the_covariance_is_called_inside_the_unit_cube_only(tmp_path):
     # At the same point the slope of the exponential is 0, and that of the first factor remains; x is 0.5 in row 6.
     np.testing.assert_allclose(np.diagonal(gradient[0, ..., 0])[6], k[0, 6, 6] / 1.5, rtol=1e-4)
     np.testing.assert_allclose(kernel.diagonal_gradient(points, draws)[0, -1], [4.0, 0.0], atol=1e-4)
+
+
+@pytest.mark.stan
+def test_the_density_of_the_prior_does_not_depend_on_the_observations(lab):
+    model = sl.GaussianProcess(SPACE, "bent").model
+    points = model.encoder.encode(model.encoder.sobol(5, 1))
+    table = coordinate_table({name: np.zeros((1, 1, *shape)) for name, shape in model.parameter_shapes.items()})
+    densities = []
+    for y in (np.zeros(5), np.arange(5.0)):
+        data = model.stan_data(points, y, points[:0], prior_only=True) | {"want_density": 1}
+        densities.append(generate(programs.compiled("bent_gp"), data, table, 1)["log_density.1"][0])
+    assert densities[0] == densities[1]
 
 
 @pytest.mark.stan

@@ -74,8 +74,10 @@ generated quantities {
     if (want_density) {
 $no_lengthscale      #include blocks/prior.stan
 $density
-      log_density[1] = log_prior
-        + gp_log_marginal(observed, append_row(warp, warp_pivot), mu, k, variance, sigma_n);
+      log_density[1] = log_prior;
+      if (!prior_only) {
+        log_density[1] += gp_log_marginal(observed, append_row(warp, warp_pivot), mu, k, variance, sigma_n);
+      }
     }
     if (want_pointwise || M || density_by_ep) {
       #include blocks/predictions.stan

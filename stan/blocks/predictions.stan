@@ -15,7 +15,9 @@ if (want_pointwise || density_by_ep) {
     if (binary) {
       others = probit_leave_one_out(others, targets.2);
       log_lik = probit_log_lik(y, others);
-      y_rep = signs(gp_replicate_rng(factor, mu, others, prior_only));
+      // Without observations: signs of the function plus standard-normal noise.
+      y_rep = signs(gp_replicate_rng(prior_only ? gp_factor(k, variance + 1) : factor, mu, others,
+                                     prior_only));
     } else {
       log_lik = gp_log_lik(targets.1, others) + log_warp_slope(y, append_row(warp, warp_pivot));
       y_rep = unwarped(gp_replicate_rng(factor, mu, others, prior_only),

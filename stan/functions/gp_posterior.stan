@@ -200,6 +200,6 @@ vector gp_log_lik(vector y, tuple(vector, vector) others) {
  * @return N
  */
 vector gp_replicate_rng(matrix L, real mu, tuple(vector, vector) others, int prior_only) {
-  vector[rows(L)] z = to_vector(normal_rng(rep_vector(0, rows(L)), 1));
+  vector[rows(L)] z = to_vector(normal_rng(rep_vector(0, rows(L)), rep_vector(1, rows(L))));
   return prior_only ? mu + L * z : others.1 + others.2 .* z;
 }

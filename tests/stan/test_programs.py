@@ -297,6 +297,18 @@ def test_prior_alone(name):
     np.testing.assert_allclose(np.diff(value), np.diff(wanted), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("likelihood", ["accelerated", "readable"])
+@pytest.mark.parametrize(
+    "name", ["matern-plain", "matern-plain, probit", "hierarchical-se-sum", "fm-laplacian", "composite-plain"]
+)
+def test_density_in_generated_quantities_is_that_of_the_prior_without_the_likelihood(name, likelihood):
+    case = Case(name, likelihood=likelihood)
+    points = np.random.default_rng(5).normal(size=(2, case.n_coordinates))
+    value, _ = case.stan_log_density(points, prior_only=1)
+    output = generate(case.program, case.data | {"want_density": 1, "prior_only": 1}, case.frame(points), seed=1)
+    np.testing.assert_allclose(np.diff(output["log_density.1"]), np.diff(value), rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_generated_quantities_against_inverses(name):
     case = Case(name, m=4)
@@ -345,6 +357,37 @@ def test_replicates_are_draws_from_the_prior_or_given_all_other_observations(nam
     products = deviations[:, :, None] * deviations[:, None, :]
     error = products.std(axis=0) / np.sqrt(n)
     assert np.all(np.abs(products.mean(axis=0) - cov) < 4.5 * error)
+
+
+def test_replicates_of_binary_targets_are_joint_draws_from_the_prior_whatever_was_observed():
+    case = Case("matern-plain, probit", n=4)  # the points 1 and 3 coincide, as do 2 and 4
+    z = np.zeros(case.n_coordinates)
+    z[list(case.sizes).index("sigma_f")] = 2.0
+    theta = case.theta(z)
+    cov = case.gram(case.train, case.train, theta) + np.eye(4)
+    above = norm.cdf(theta["mu"] / np.sqrt(np.diag(cov)))
+    for y in ([1.0, 1.0, 1.0, -1.0], [-1.0, 1.0, 1.0, 1.0]):
+        data = case.data | {"prior_only": 1, "y": np.array(y)}
+        output = generate(case.program, data, case.frame(np.tile(z, (5_000, 1))), seed=11)
+        replicates = output[[f"y_rep.{j + 1}" for j in range(4)]].to_numpy() > 0
+        np.testing.assert_allclose(replicates.mean(axis=0), above, atol=4.5 * 0.5 / np.sqrt(5_000))
+        for i, j in ((0, 1), (0, 2), (1, 3)):
+            pair = np.ix_([i, j], [i, j])
+            both = multivariate_normal(np.full(2, theta["mu"]), cov[pair]).cdf([np.inf, np.inf], lower_limit=[0, 0])
+            found = np.mean(replicates[:, i] & replicates[:, j])
+            assert found == pytest.approx(both, abs=4.5 * 0.5 / np.sqrt(5_000))
+
+
+@pytest.mark.parametrize("likelihood", ["accelerated", "readable"])
+@pytest.mark.parametrize("name", ["matern-plain", "matern-plain, probit"])
+def test_without_observations_there_are_predictions(name, likelihood):
+    case = Case(name, n=0, m=2, likelihood=likelihood)
+    z = np.random.default_rng(6).normal(size=case.n_coordinates)
+    output = generate(case.program, case.data, case.frame(z[None]), seed=1)
+    assert case.data["want_pointwise"]
+    theta = case.theta(z)
+    np.testing.assert_allclose(output[["f_mean.1", "f_mean.2"]].to_numpy()[0], theta["mu"])
+    np.testing.assert_allclose(output[["f_sd.1", "f_sd.2"]].to_numpy()[0], theta["sigma_f"])
 
 
 @pytest.mark.parametrize("name", WARPED)
