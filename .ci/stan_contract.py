@@ -28,7 +28,15 @@ END = "<!-- contract: end -->"
 PRIORS = """\
 For each hyperparameter the program samples a coordinate of the same shape, such as `z_lengthscale` for `lengthscale`.
 Priors are normal for real hyperparameters, log-normal for positive ones, beta on the unit interval and Dirichlet on the
-simplex. The parameters of a prior are data of the hyperparameter's shape: changing them needs no compilation."""
+simplex. The parameters of a prior are data of the hyperparameter's shape: changing them needs no compilation.
+
+A positive hyperparameter can have a prior of another family. Its entry that ends in `_gamma` has power, shape and rate
+in each row: `row_vector[3]` for a number, `matrix[n, 3]` for a vector of length n. A power other than 0 selects the
+prior quantity^power ~ Gamma(shape, rate): half-normal with power 2 and shape 1/2, gamma with power 1, inverse gamma
+with power -1. Location and scale are then those of the coordinate alone, and should be close to the prior's. Power 0 is
+the log-normal prior.
+
+Scale 0, with power 0, fixes a hyperparameter: a positive one at exp(location), a real one at location."""
 
 
 def updated(text: str) -> str:

@@ -92,7 +92,9 @@ transformed data {
   for (l in 1 : L) {
     leaf[l] = {kind[l], n_columns[l], first_lengthscale[l], period_of[l], rq_alpha_of[l],
                first_centre[l], feature_of[l], given_of[l]};
+    check_leaf(l, leaf[l], n_lengthscale, n_centre);
   }
+  check_steps(steps, depth, n_split + max(n_share, 1) - 1);
   points = (X, triangle_and_diagonal(N), given);
   structure = (leaf, column, steps, depth);
 }

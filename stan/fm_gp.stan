@@ -9,7 +9,8 @@
  *
  * The factors f are not normalised, so the variance of the function is not sigma_f^2. The prior of
  * sigma_f is meant for the standard deviation of the function, averaged over all vertices: the
- * program divides by the root mean of k(x, x) / sigma_f^2.
+ * program divides by the root mean of k(x, x) / sigma_f^2 at t = 0. The distance t of a point to
+ * itself is above 0 for the neural modulator, and the function's standard deviation smaller.
  */
 functions {
   #include functions/distances.stan
@@ -86,6 +87,7 @@ data {
 transformed data {
   #include blocks/transformed_data.stan
   
+  check_modulation(modulator, combine, orders, tau, H, base, graph_of);
   int n_theta = 3 + n_warp + D + n_alpha + P + size(weights_concentration) + size(bias_location)
                 + H + size(rho_a) + size(rq_alpha_location);
   matrix[1, G] mean_W = mean_vertex_weights(graph_of, group_of);

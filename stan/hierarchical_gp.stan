@@ -54,6 +54,9 @@ data {
 transformed data {
   #include blocks/transformed_data.stan
   
+  if (add && D == 0) {
+    reject("add is 1, and D is 0; use add = 0");
+  }
   int n_theta = 3 + n_warp + 3 * D + size(rq_alpha_location);
   real relative_variance = add ? D : 1; // k(x, x) / sigma_f^2
   tuple(array[D] int, matrix[D, D], int, int, int) structure = (levels, lineage, base, p, add);

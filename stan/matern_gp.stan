@@ -44,6 +44,9 @@ data {
 transformed data {
   #include blocks/transformed_data.stan
   
+  if (additive && D == 0) {
+    reject("additive is 1, and D is 0; use additive = 0");
+  }
   matrix[n_pairs, D] sq = squared_differences(X, X, lower_triangle(N));
   matrix[N * M, D] sq_cross = squared_differences(X, X_new, rectangle(N, M));
   matrix[n_pairs_new, D] sq_new = squared_differences(X_new, X_new, lower_triangle(M_cov));

@@ -122,12 +122,16 @@ COMMON_ENTRIES = (
     Entry(
         "omit_jacobian", (), "1 omits the Jacobian of the coordinates, for the mode on the log scale", "int", default=0
     ),
-    Entry("y_sd", ("N",), "known standard deviations of the errors of `y`; 0 under a warp", default=0.0),
+    Entry(
+        "y_sd", ("N",), "known standard deviations of the errors of `y`; 0 under a warp, or if `binary`", default=0.0
+    ),
     Entry("noise_floor", (), "added to `sigma_n^2` as a square; in units of the transformed targets", default=0.0),
     Entry("binary", (), "1 for a probit likelihood: `y` is 1 for a success and -1 for a failure", "int", default=0),
     Entry("want_pointwise", (), "1 writes `log_lik` and `y_rep` for every draw", "int", default=1),
     Entry("want_density", (), "1 writes `log_density` for every draw", "int", default=0),
-    Entry("n_warp", (), "1 samples the warp of the targets, 0 leaves them as they are", "int", default=0),
+    Entry(
+        "n_warp", (), "1 samples the warp of the targets, 0 leaves them as they are; 0 if `binary`", "int", default=0
+    ),
     Entry("n_pivot", (), "1 for a warp that is linear below a pivot", "int", default=0),
     Entry("warp_pivot", ("n_pivot",), "the pivot: the best target, or another value that is not positive", default=0.0),
 )

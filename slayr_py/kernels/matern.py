@@ -25,7 +25,7 @@ from slayr_py.space import Encoded, FloatArray, Layout
 
 MATERN_GP = Contract(
     "matern_gp",
-    (MATERN_ORDER, Entry("additive", (), "1 adds a kernel of each column alone", "int", default=0)),
+    (MATERN_ORDER, Entry("additive", (), "1 adds a kernel of each column alone; 0 if `D` is 0", "int", default=0)),
     (
         LENGTHSCALE,
         Parameter("main_variance", ("additive",), "variance of the functions of one column, relative to that of all"),

@@ -226,8 +226,8 @@ class CompositeKernel {
         b.adjoint = operation.adjoint * a.value;
       } else {
         const Index j = -operation.step - 1;
-        by.left(j) = (operation.adjoint * a.value).sum();
-        by.right(j) = (operation.adjoint * b.value).sum();
+        by.left(j) += (operation.adjoint * a.value).sum();
+        by.right(j) += (operation.adjoint * b.value).sum();
         a.adjoint = hyper_.left(j) * operation.adjoint;
         b.adjoint = hyper_.right(j) * operation.adjoint;
       }
@@ -295,19 +295,19 @@ class CompositeKernel {
     LeafValues& values = leaves_[l];
     values.backward(adjoint);
     if (values.by_lengthscale.size()) {
-      by.lengthscale.segment(leaf[2] - 1, leaf[1]) = values.by_lengthscale;
+      by.lengthscale.segment(leaf[2] - 1, leaf[1]) += values.by_lengthscale;
     }
     if (leaf[3]) {
-      by.period(leaf[3] - 1) = values.by_period;
+      by.period(leaf[3] - 1) += values.by_period;
     }
     if (leaf[4]) {
-      by.rq_alpha(leaf[4] - 1) = values.by_rq_alpha;
+      by.rq_alpha(leaf[4] - 1) += values.by_rq_alpha;
     }
     if (leaf[5]) {
-      by.centre.segment(leaf[5] - 1, leaf[1]) = values.by_centre;
+      by.centre.segment(leaf[5] - 1, leaf[1]) += values.by_centre;
     }
     if (leaf[6]) {
-      by.feature_lengthscale(leaf[6] - 1) = values.by_feature_lengthscale;
+      by.feature_lengthscale(leaf[6] - 1) += values.by_feature_lengthscale;
     }
   }
 };

@@ -2,7 +2,7 @@
 int<lower=0> N; // observations
 int<lower=0> D; // columns of the inputs
 vector[N] y; // targets, standardised; if binary, 1 for a success and -1 for a failure
-vector<lower=0>[N] y_sd; // known standard deviations of the errors of y, besides sigma_n; 0 under a warp
+vector<lower=0>[N] y_sd; // known standard deviations of the errors of y, besides sigma_n; 0 under a warp, or if binary
 real<lower=0> noise_floor; // added to sigma_n^2 as a square; in units of T(y)
 int<lower=0, upper=1> binary; // 1: probit likelihood
 int<lower=0> M; // new points

@@ -50,6 +50,73 @@ int GIVEN_DISTANCE_LEAF() {
 }
 
 /**
+ * Reject a leaf without an entry that its kind needs. Its first entry i of C among n has
+ *
+ *   1 <= i <= n - C + 1.
+ *
+ * @param l number of the leaf
+ * @param leaf see above
+ * @param n_lengthscale, n_centre numbers of entries
+ */
+void check_leaf(data int l, data array[] int leaf, data int n_lengthscale, data int n_centre) {
+  int kind = leaf[1];
+  int C = leaf[2];
+  if (C && leaf[3] + C - 1 > n_lengthscale) {
+    reject("first_lengthscale of leaf ", l, " is ", leaf[3], "; use at most ",
+           n_lengthscale - C + 1);
+  }
+  if (kind == PERIODIC_LEAF() && !leaf[4]) {
+    reject("period_of of leaf ", l, " is 0; a periodic leaf needs an entry of period");
+  }
+  if (kind == RQ_LEAF() && !leaf[5]) {
+    reject("rq_alpha_of of leaf ", l, " is 0; a rational quadratic leaf needs an entry of rq_alpha");
+  }
+  if (kind == LINEAR_LEAF() && C && !leaf[6]) {
+    reject("first_centre of leaf ", l, " is 0; a linear leaf needs an entry of centre");
+  }
+  if (leaf[6] && leaf[6] + C - 1 > n_centre) {
+    reject("first_centre of leaf ", l, " is ", leaf[6], "; use at most ", n_centre - C + 1);
+  }
+  if (kind == GIVEN_DISTANCE_LEAF() && !leaf[7]) {
+    reject("feature_of of leaf ", l,
+           " is 0; a given distance needs an entry of feature_lengthscale");
+  }
+  if (kind >= GIVEN_LEAF() && !leaf[8]) {
+    reject("given_of of leaf ", l, " is 0; a given leaf needs a column of given");
+  }
+}
+
+/**
+ * Reject steps that are not an expression in postfix order, whose stack has a number of values
+ *
+ *   1 <= top <= depth     after each step,
+ *   top = 1               after the last one.
+ *
+ * @param steps, depth see above
+ * @param n_sums number of sums with weights
+ */
+void check_steps(data array[] int steps, data int depth, data int n_sums) {
+  int top = 0;
+  for (step in steps) {
+    top += step > 0 ? 1 : -1;
+    if (top < 1) {
+      reject("a sum or product in steps has fewer than two values before it; use postfix order");
+    }
+    if (top > depth) {
+      reject("depth is ", depth, ", and steps has ", top,
+             " values on the stack; use a larger depth");
+    }
+    if (-step > n_sums) {
+      reject("steps has ", step, ", and only ", n_sums,
+             " sums have weights; use -1 for the first sum");
+    }
+  }
+  if (top != 1) {
+    reject("steps leaves ", top, " values on the stack instead of one; use postfix order");
+  }
+}
+
+/**
  * Weights of the operands of the sums, in postfix order. Each sum has a split, or the sums add up
  * all values with given shares, one after another:
  *

@@ -62,6 +62,50 @@ int SUM() {
 }
 
 /**
+ * Reject data that the declarations allow, but not the kernels. Those need, with t and r^2 of
+ * modulating_distance and the graph p_g of each eigenvalue,
+ *
+ *   p_g <= p_{g+1}     always,
+ *   tau > 0            for POWER,
+ *   orders = 1         unless POWER,
+ *   H = 0              unless HIERARCHICAL,
+ *   t = r^2            for PRODUCT and SUM.
+ *
+ * PRODUCT and SUM have no rq_alpha, which RATIONAL_QUADRATIC would need.
+ *
+ * @param modulator, combine, tau, base see above
+ * @param orders number of orders, for POWER
+ * @param H number of weights gamma, for HIERARCHICAL
+ * @param graph_of graph of each distinct eigenvalue; G
+ */
+void check_modulation(data int modulator, data int combine, data int orders, data real tau,
+                      data int H, data int base, data array[] int graph_of) {
+  int squared = modulator == LAPLACIAN() || modulator == DIFFUSION()
+                || (modulator == POWER() && tau == 2);
+  if (modulator == POWER() && tau == 0) {
+    reject("tau is 0; use a number above 0 and up to 2");
+  }
+  if (modulator != POWER() && orders > 1) {
+    reject("orders is ", orders, ", and modulator is ", modulator, "; use orders = 1");
+  }
+  if (modulator != HIERARCHICAL() && H > 0) {
+    reject("H is ", H, ", and modulator is ", modulator, "; use H = 0");
+  }
+  if (combine != MODULATED() && !squared) {
+    reject("combine is ", combine, ", and modulator is ", modulator,
+           "; use modulator = 1 or 4, or 2 with tau = 2");
+  }
+  if (combine != MODULATED() && base == RATIONAL_QUADRATIC()) {
+    reject("combine is ", combine, ", and base is 2; use base = 1 or 3");
+  }
+  for (g in 2 : size(graph_of)) {
+    if (graph_of[g] < graph_of[g - 1]) {
+      reject("graph_of is not ascending; order lambda and graph_of by graph");
+    }
+  }
+}
+
+/**
  * Products of eigenvectors at the two vertices v, v' of each pair, summed over equal eigenvalues:
  *
  *   W_g = sum_{i in g} u_i[v] u_i[v'].

@@ -23,7 +23,40 @@ matrix gp_factor(vector packed, vector variance) {
 }
 
 /**
- * Variances of the noise of T(y). Known errors e are 0 under a warp, see transformed_data.stan:
+ * Reject targets that the likelihood cannot have. Those that it can have, with their known errors e,
+ * are
+ *
+ *   y_i in R, e_i >= 0     without warp,
+ *   y_i in R, e_i = 0      with warp,
+ *   y_i^2 = 1, e_i = 0     binary, without warp.
+ *
+ * After a warp, the variance of an error would depend on y, and the density would not integrate to
+ * one.
+ *
+ * @param observed see noise_variance
+ * @param n_warp 1 with a warp, else 0
+ */
+void check_targets(data tuple(vector, vector, real, int) observed, data int n_warp) {
+  int binary = observed.4;
+  int errors = max(observed.2) > 0;
+  if (n_warp && errors) {
+    reject("y_sd is above 0 for an observation, and n_warp is 1; use n_warp = 0, or y_sd = 0");
+  }
+  if (binary && errors) {
+    reject("y_sd is above 0 for an observation, and binary is 1; use binary = 0, or y_sd = 0");
+  }
+  if (binary && n_warp) {
+    reject("n_warp is 1, and binary is 1; use n_warp = 0, or binary = 0");
+  }
+  for (value in observed.1) {
+    if (binary && abs(value) != 1) {
+      reject("y is ", value, " for an observation, and binary is 1; use 1 or -1");
+    }
+  }
+}
+
+/**
+ * Variances of the noise of T(y). Known errors e are 0 under a warp, see check_targets:
  *
  *   S_ii = sigma_n^2 + floor^2 + e_i^2.
  *

@@ -13,6 +13,7 @@ from testing_kernels import CASES, random_points
 from testing_programs import readable
 
 import slayr_py as sl
+from slayr_py.errors import InferenceError
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import generate
 from slayr_py.inference.warp import log_slope, warped
@@ -388,6 +389,75 @@ def test_without_observations_there_are_predictions(name, likelihood):
     theta = case.theta(z)
     np.testing.assert_allclose(output[["f_mean.1", "f_mean.2"]].to_numpy()[0], theta["mu"])
     np.testing.assert_allclose(output[["f_sd.1", "f_sd.2"]].to_numpy()[0], theta["sigma_f"])
+
+
+ONE = {f"{name}_{suffix}": [1.0] for name, suffix in (("warp", "location"), ("warp", "scale"))}
+NO_COLUMNS = {"D": 0, "X": np.zeros((7, 0)), "X_new": np.zeros((0, 0)), "lengthscale_gamma": np.zeros((0, 3))}
+NO_COLUMNS |= {f"lengthscale_{suffix}": [] for suffix in ("location", "scale")}
+NO_DIMENSIONS = NO_COLUMNS | {"active": np.zeros((7, 0)), "active_new": np.zeros((0, 0)), "levels": []}
+NO_DIMENSIONS |= {"lineage": np.zeros((0, 0)), "gamma_a": [], "gamma_b": [], "rho_a": [], "rho_b": []}
+# The leaves of LIN * PER + (RQ[x] + C) * SE have 2, 2, 1, 0 and 2 columns.
+REFUSED = {
+    "signs of 0 and 1": ("matern-plain, probit", {"y": np.array([0.0, 1, 1, 0, 1, 1, 0])}, "y is 0 .* use 1 or -1"),
+    "signs with errors": ("matern-plain, probit", {"y_sd": np.full(7, 0.1)}, "y_sd is above 0 .* and binary is 1"),
+    "signs with a warp": (
+        "matern-plain, probit",
+        {"n_warp": 1, **ONE, "warp_gamma": np.zeros((1, 3))},
+        "n_warp is 1, and binary is 1",
+    ),
+    "no columns": ("additive-plain", NO_COLUMNS, "additive is 1, and D is 0"),
+    "no dimensions": ("hierarchical-se-sum", NO_DIMENSIONS, "add is 1, and D is 0"),
+    "rational quadratic": ("separable-laplacian-sum", {"base": 2}, "combine is 2, and base is 2"),
+    "power": ("fm-power-tau", {"combine": 1}, "combine is 1, and modulator is 2; use modulator = 1 or 4"),
+    "neural": ("fm-neural", {"combine": 2}, "combine is 2, and modulator is 3; use modulator = 1 or 4"),
+    "orders": ("fm-laplacian", {"orders": 3}, "orders is 3, and modulator is 1; use orders = 1"),
+    "gamma": (
+        "fm-laplacian",
+        {"H": 1, "lineage": None, "gamma_a": [1.0], "gamma_b": [1.0]},
+        "H is 1, and modulator is 1; use H = 0",
+    ),
+    "tau": ("fm-power", {"tau": 0.0}, "tau is 0; use a number above 0"),
+    "graphs": ("fm-laplacian", {"graph_of": None}, "graph_of is not ascending"),
+    "few values": ("composite-plain", {"steps": [1, 0, 2, 3, 4, -1, 5, 0, -2]}, "fewer than two values before"),
+    "many values": ("composite-plain", {"steps": [1, 2, 0, 3, 4, -1, 5, 0, 5]}, "steps leaves 3 values"),
+    "depth": ("composite-plain", {"depth": 2}, "depth is 2, and steps has 3 values"),
+    "length-scales": ("composite-plain", {"first_lengthscale": [1, 3, 5, 1, 9]}, "of leaf 5 is 9; use at most 6"),
+    "period": ("composite-plain", {"period_of": [0, 0, 0, 0, 0]}, "period_of of leaf 2 is 0"),
+    "shape": ("composite-plain", {"rq_alpha_of": [0, 0, 0, 0, 0]}, "rq_alpha_of of leaf 3 is 0"),
+    "no centre": ("composite-plain", {"first_centre": [0, 0, 0, 0, 0]}, "first_centre of leaf 1 is 0"),
+    "centre": ("composite-plain", {"first_centre": [2, 0, 0, 0, 0]}, "first_centre of leaf 1 is 2; use at most 1"),
+    "feature": ("pretrained-plain", {"feature_of": None}, "feature_of of leaf . is 0"),
+    "given": ("composite-given", {"given_of": None}, "given_of of leaf 1 is 0"),
+}
+
+
+@pytest.mark.parametrize("key", REFUSED)
+def test_data_that_a_program_cannot_use_are_refused(key):
+    name, changes, message = REFUSED[key]
+    case = Case(name)
+    values = {
+        "lineage": np.ones((case.data["D"], 1)),
+        "graph_of": np.array(case.data.get("graph_of", []))[::-1],
+        "feature_of": np.zeros(case.data.get("L", 0), dtype=int),
+        "given_of": np.zeros(case.data.get("L", 0), dtype=int),
+    }
+    changes = {entry: values[entry] if value is None else value for entry, value in changes.items()}
+    with pytest.raises(InferenceError, match=message):
+        generate(case.program, case.data | changes, case.frame(np.zeros((1, case.n_coordinates))), seed=1)
+
+
+def test_leaves_may_share_an_entry():
+    """The derivative by a shared period, or by a weight of two sums, is the sum of both."""
+    case = Case("composite-plain")
+    data = case.data | {"steps": [1, 2, 0, 3, 4, -1, 5, 0, -1]}
+    data |= {"kind": [4, 3, 2, 8, 3], "period_of": [0, 1, 0, 0, 1]}
+    case.data = data
+    readable_case = Case("composite-plain", likelihood="readable")
+    readable_case.data = data
+    z = np.random.default_rng(3).normal(size=(1, case.n_coordinates))
+    _, gradient = case.stan_log_density(z)
+    _, wanted = readable_case.stan_log_density(z)
+    np.testing.assert_allclose(gradient, wanted, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", WARPED)
