@@ -26,6 +26,7 @@ from slayr_py.study import (
     FAILURE_KEY,
     FIT_COLUMNS,
     Result,
+    SuggestionRecord,
     convergence_figure,
     cost_name,
     curve_table,
@@ -219,7 +220,7 @@ def _print_searches(searches: pd.DataFrame) -> None:
         typer.echo(wrap(f"trial {row['number']}, due at {row['due']} observations, {fits}: {outcome}"))
 
 
-def _print_fits(fits: pd.DataFrame, records: Mapping[int, Mapping[str, Any]]) -> None:
+def _print_fits(fits: pd.DataFrame, records: Mapping[int, SuggestionRecord]) -> None:
     """Print one row per fit, then the discarded attempts and the limits of the diagnostics."""
     columns = {name: column for name, column in FIT_COLUMNS.items() if fits[name].notna().any()}
     cells = {title: [_cell(value, form) for value in fits[name]] for name, (title, form) in columns.items()}

@@ -23,7 +23,7 @@ from slayr_py.inference.prediction.draws import Chains
 from slayr_py.inference.prediction.predictor import KernelPredictor, Moments, Predictor
 from slayr_py.inference.records.record import array_digest
 from slayr_py.inference.replaying import Replay, posterior_again, recorded_model, replay
-from slayr_py.inference.sampling.ladder import Attempt, Outcome
+from slayr_py.inference.sampling.ladder import AbandonedAttempt, Attempt, Outcome
 from slayr_py.inference.sampling.methods import METHODS
 from slayr_py.inference.sampling.nuts import MOST
 from slayr_py.inference.sampling.options import FitKeywords, FitOptions, Method

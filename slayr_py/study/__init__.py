@@ -65,6 +65,7 @@ from slayr_py.study.storage.distributions import space_to_distributions
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.objectives import goals_of, has_several
 from slayr_py.study.storage.opening import open_storage, quiet_optuna, study_names, url_without_password
+from slayr_py.study.storage.suggestion import SuggestionRecord as SuggestionRecord
 
 __all__ = [
     "FileForm",

@@ -27,6 +27,7 @@ from slayr_py.study.model.space_model import SpaceModel
 from slayr_py.study.storage.attributes import store_numbers, store_suggestion
 from slayr_py.study.storage.optuna_private import optimizing
 from slayr_py.study.storage.search_lock import search_lock
+from slayr_py.study.storage.suggestion import SuggestionRecord
 from slayr_py.study.storage.trials import observations_of_all
 from slayr_py.study.storage.workers import start_next_trial
 
@@ -70,7 +71,7 @@ def run_loop(
                     study.stop()
 
 
-def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int) -> dict[str, Any]:
+def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int) -> SuggestionRecord:
     """Suggest the configuration of a trial and store it: a point of the initial design, or what the model proposes."""
     fixed = model.fixed_in(study, trial)
     _, search_stream, filling_stream = np.random.SeedSequence([seed, trial.number]).spawn(3)
@@ -100,7 +101,7 @@ def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int)
                 suggestion = proposal.settle(fitted, suggestion)
                 record = proposal.record(fitted, suggestion)
                 store_numbers(study, trial, record)
-                return store_suggestion(study, trial, record | _fixed(fixed, record["config"]))
+                return store_suggestion(study, trial, {**record, **_fixed(fixed, record["config"])})
         except InferenceError as error:
             why = str(error)
             text = f"trial {trial.number}: the fit failed, so a space-filling point is suggested: {why}"
@@ -113,6 +114,6 @@ def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int)
         return store_suggestion(study, trial, record)
 
 
-def _fixed(fixed: Fixed | None, config: Mapping[str, Any]) -> dict[str, Any]:
+def _fixed(fixed: Fixed | None, config: Mapping[str, Any]) -> SuggestionRecord:
     """Return the entry of a suggestion record with the values that were not searched, as the objective gets them."""
     return {} if fixed is None else {"fixed": {name: config[name] for name in fixed.values}}

@@ -106,6 +106,7 @@ DAMAGED = [
     ("the seed is a text", [set_record("seed", '"x"')], "its record .*seed is 'x'"),
     ("a list suggests", [set_suggestion("[]")], r"trial 0 was suggested by \[\], which is not a record. Restore"),
     ("a part of it is a number", [set_suggestion('{"config": 7}')], "trial 0 was suggested with the config 7. Restore"),
+    ("the objectives are a number", [set_suggestion('{"objectives": 7}')], "suggested with the objectives 7. Restore"),
     ("a count is a word", [set_attribute("evaluations", '"often"')], "trial 0 was evaluated 'often' times. Restore"),
     ("a value that is a word", [set_attribute("value", '"low"')], "trial 0 has the unfinished value 'low'. Restore"),
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from optuna import Study
@@ -28,10 +28,10 @@ class Front(NamedTuple):
     reference: FloatArray
     """Shape (p,)."""
 
-    def record(self) -> dict[str, Any]:
-        """Return the entries of the suggestion record."""
-        size = None if self.values is None else len(self.values)
-        return {"reference": self.reference.tolist(), "front": size}
+    @property
+    def size(self) -> int | None:
+        """Return the number of its points; None if no feasible configuration is known."""
+        return None if self.values is None else len(self.values)
 
 
 def counts_as_noisy(options: SamplerOptions, observed: Sequence[Observations]) -> bool:

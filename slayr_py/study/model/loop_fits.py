@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from optuna import Study
@@ -13,6 +12,7 @@ from slayr_py.errors import InferenceError
 from slayr_py.inference import (
     METHODS,
     MOST,
+    AbandonedAttempt,
     Attempt,
     FitOptions,
     GaussianProcess,
@@ -26,6 +26,7 @@ from slayr_py.inference import (
 )
 from slayr_py.study.model.fit_cache import FitCache, fit_key
 from slayr_py.study.storage.fit_records import LastStart, last_warm_start, part_name
+from slayr_py.study.storage.suggestion import FitEntry, KernelEntries, StackPart
 from slayr_py.study.storage.trials import Observations
 
 AUDITS = frozenset(round(16 * 1.5**i) for i in range(12))
@@ -50,7 +51,7 @@ class KernelFit:
         The last fit, from which this one starts.
     posterior : Posterior, optional
         None for a planned fit.
-    abandoned : tuple of mappings
+    abandoned : tuple of AbandonedAttempt
         Discarded attempts.
     """
 
@@ -59,7 +60,7 @@ class KernelFit:
     options: FitOptions
     last: LastStart | None = None
     posterior: Posterior | None = None
-    abandoned: tuple[Mapping[str, Any], ...] = ()
+    abandoned: tuple[AbandonedAttempt, ...] = ()
 
     @property
     def completed(self) -> Posterior:
@@ -256,45 +257,60 @@ class LoopFits:
         return audit.fitted
 
 
-def fit_entries(fits: Sequence[KernelFit], posterior: Posterior) -> dict[str, Any]:
-    """Return the entries of the suggestion record that describe the fits: kernel, method, fit and stack."""
+def fit_entries(fits: Sequence[KernelFit], posterior: Posterior) -> KernelEntries:
+    """Return the entries of the suggestion record that describe the fits."""
     if not posterior.is_stack:
-        return {"kernel": posterior.kernel.name, **_describe(fits[0])}
-    parts = []
+        return {"kernel": posterior.kernel.name, "method": _method(fits[0]), "fit": _entry(fits[0])}
+    parts: list[StackPart] = []
     for (name, weight), part in zip(posterior.weights.items(), posterior.posteriors, strict=True):
         fit = next(fit for fit in fits if fit.posterior is part)
         seed = part.record["arguments"]["seed"]
         checks = part.check().asdict()
-        parts.append({"kernel": name, "weight": weight, **_describe(fit), "seed": seed, "diagnostics": checks})
-    methods = {part["method"] for part in parts}
+        parts.append(
+            {
+                "kernel": str(name),
+                "weight": weight,
+                "method": _method(fit),
+                "fit": _entry(fit),
+                "seed": seed,
+                "diagnostics": checks,
+            }
+        )
     return {
         "kernel": "stack",
-        "method": methods.pop() if len(methods) == 1 else "mixed",
+        "method": _joint_method(parts),
         "fit": {"start": None, "draws": posterior.n_draws, "abandoned": []},
         "stack": {"parts": parts, "messages": list(posterior.messages)},
     }
 
 
-def entries_of_all(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def entries_of_all(parts: Sequence[KernelEntries]) -> KernelEntries:
     """Return the entries of the suggestion record that describe the fits of several objectives together.
 
     ``parts`` are the `fit_entries` of each objective.
     """
-    methods = {part["method"] for part in parts}
     starts = {part["fit"]["start"] for part in parts}
     draws = sum(part["fit"]["draws"] for part in parts)
     start = starts.pop() if len(starts) == 1 else None
     return {
         "kernel": parts[0]["kernel"],
-        "method": methods.pop() if len(methods) == 1 else "mixed",
+        "method": _joint_method(parts),
         "fit": {"start": start, "draws": draws, "abandoned": []},
     }
 
 
-def _describe(fit: KernelFit) -> dict[str, Any]:
-    arguments = fit.completed.record["arguments"]
-    about = {"start": arguments.get("start"), "draws": fit.completed.n_draws, "abandoned": list(fit.abandoned)}
-    return {"method": arguments["method"], "fit": about}
+def _method(fit: KernelFit) -> str:
+    return str(fit.completed.record["arguments"]["method"])
+
+
+def _joint_method(parts: Sequence[KernelEntries | StackPart]) -> str:
+    methods = {part["method"] for part in parts}
+    return methods.pop() if len(methods) == 1 else "mixed"
+
+
+def _entry(fit: KernelFit) -> FitEntry:
+    start = fit.completed.record["arguments"].get("start")
+    return {"start": start, "draws": fit.completed.n_draws, "abandoned": list(fit.abandoned)}
 
 
 def largest_difference(posterior: Posterior, reference: Posterior) -> tuple[float, str]:

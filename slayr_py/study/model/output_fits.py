@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from optuna import Study
@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.inference import FitOptions, GaussianProcess, Posterior, as_stan_seed
 from slayr_py.study.model.fit_cache import FitCache, fit_key
 from slayr_py.study.storage.fit_records import last_warm_start, store_fit
+from slayr_py.study.storage.suggestion import OutputEntry
 from slayr_py.study.storage.trials import Results
 
 
@@ -30,7 +31,7 @@ class OutputFit(NamedTuple):
         """Store the fit in the trial whose suggestion uses it."""
         store_fit(study, trial, self.posterior, self.numbers, warm_starts, self.name)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> OutputEntry:
         """Return the entry of the suggestion record."""
         return {
             "method": self.posterior.record["arguments"]["method"],

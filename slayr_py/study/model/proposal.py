@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 from ConfigSpace import Configuration
@@ -24,6 +24,7 @@ from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.reading import reading_once, trials_of
 from slayr_py.study.storage.search_lock import search_lock
+from slayr_py.study.storage.suggestion import AcquisitionEntry, Predicted, Seconds, SuggestionRecord
 from slayr_py.study.storage.trials import Observations, excluded, pending, with_configuration
 
 LARGEST_ERROR = 0.1
@@ -68,7 +69,7 @@ class Proposal(AbstractContextManager["Proposal"]):
     design: Sequence[Configuration]
     stream: np.random.SeedSequence
     fixed: Fixed | None = None
-    _seconds: dict[str, float] = field(default_factory=lambda: {"fit": 0.0, "acquisition": 0.0})
+    _seconds: Seconds = field(default_factory=lambda: Seconds(fit=0.0, acquisition=0.0))
     _lock: ExitStack = field(default_factory=ExitStack)
     _improved: float | Front | None = None
     _beyond: float | None = None
@@ -187,48 +188,62 @@ class Proposal(AbstractContextManager["Proposal"]):
         pairs = zip(more, fitted.objectives, strict=True)
         return fitted._replace(objectives=tuple(new or old for new, old in pairs))
 
-    def record(self, fitted: Fitted, suggestion: Suggestion) -> dict[str, Any]:
-        """Return the suggestion record of the trial: see `slayr_py.study.storage.attributes`."""
+    def record(self, fitted: Fitted, suggestion: Suggestion) -> SuggestionRecord:
+        """Return the suggestion record of the trial."""
         options = self.proposer.options
         criterion = options.criterion
         error = suggestion.error if np.isfinite(suggestion.error) else None
-        record: dict[str, Any] = {
+        record: SuggestionRecord = {
             "phase": "model",
             "config": to_params(fitted.posterior.encoder.configuration(suggestion.config)),
             "diagnostics": fitted.check().asdict(),
             "observations": len(fitted.posterior.train),
             "seconds": self._seconds,
         }
-        parts = []
-        for fit, (mean, sd) in zip(fitted.objectives, suggestion.predicted, strict=True):
-            parts.append({**fit_entries(fit.fits, fit.posterior), "predicted": {"mean": mean, "sd": sd}})
-        about = {"value": float(suggestion.value), "error": error}
+        fits = [fit_entries(fit.fits, fit.posterior) for fit in fitted.objectives]
+        predicted: list[Predicted] = [{"mean": mean, "sd": sd} for mean, sd in suggestion.predicted]
+        value = float(suggestion.value)
+        acquisition: AcquisitionEntry
         if isinstance(self._improved, Front):
-            named = zip(fitted.objectives, parts, strict=True)
-            record |= entries_of_all(parts)
+            record = {**record, **entries_of_all(fits)}
             record["objectives"] = [
-                {"name": fit.goal.name, **part, "diagnostics": fit.posterior.check().asdict()} for fit, part in named
+                {
+                    "name": each.goal.name,
+                    **fit,
+                    "predicted": moments,
+                    "diagnostics": each.posterior.check().asdict(),
+                }
+                for each, fit, moments in zip(fitted.objectives, fits, predicted, strict=True)
             ]
-            record["acquisition"] = {"name": "ehvi", **self._improved.record(), **about}
+            front = self._improved
+            acquisition = {
+                "name": "ehvi",
+                "reference": front.reference.tolist(),
+                "front": front.size,
+                "value": value,
+                "error": error,
+            }
         else:
-            record |= parts[0]
-            record["acquisition"] = {"name": criterion.name, **criterion.options(), "best": self._improved, **about}
+            record = {**record, **fits[0], "predicted": predicted[0]}
+            entries = {"name": criterion.name, **criterion.options(), "best": self._improved}
+            acquisition = cast(AcquisitionEntry, {**entries, "value": value, "error": error})
+        record["acquisition"] = acquisition
         if self._beyond is not None:
-            record["acquisition"]["beyond"] = self._beyond
+            acquisition["beyond"] = self._beyond
         if (prior := self._prior) is not None:
             there = fitted.posterior.encoder.encode([suggestion.config])
-            record["acquisition"]["prior"] = {"exponent": prior.exponent, "log": float(prior.values(there)[0])}
+            acquisition["prior"] = {"exponent": prior.exponent, "log": float(prior.values(there)[0])}
         if suggestion.interior:
-            record["acquisition"]["interior"] = suggestion.interior
+            acquisition["interior"] = suggestion.interior
         if suggestion.new:
-            record["acquisition"]["new"] = suggestion.new
+            acquisition["new"] = suggestion.new
         if suggestion.note:
             record["note"] = suggestion.note
         if fitted.feasibility:
             record["feasible"] = suggestion.feasible
             record["conditions"] = {fit.name: fit.record() for fit in fitted.feasibility}
         if fitted.cost is not None:
-            record["cost"] = {"name": options.cost, "expected": suggestion.cost, **fitted.cost.record()}
+            record["cost"] = {"name": str(options.cost), "expected": suggestion.cost, **fitted.cost.record()}
         return record
 
     def _least_feasible(self) -> float:
@@ -244,7 +259,7 @@ class Proposal(AbstractContextManager["Proposal"]):
 
 
 @contextmanager
-def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+def _timed(seconds: Seconds, name: Literal["fit", "acquisition"]) -> Iterator[None]:
     """Add the time of the ``with`` block to an entry."""
     clock = time.perf_counter()
     yield

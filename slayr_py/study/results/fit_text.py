@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from slayr_py.inference import CHECKS, INFLUENTIAL, reason
+from slayr_py.inference import CHECKS, INFLUENTIAL, AbandonedAttempt, reason
 from slayr_py.study.results.tables import abandoned_attempts, entry, stack_parts
+from slayr_py.study.storage.suggestion import SuggestionRecord
 
 
-def attempts_text(abandoned: Sequence[Mapping[str, Any]], diagnostics: Mapping[str, Any]) -> str | None:
+def attempts_text(abandoned: Sequence[AbandonedAttempt], diagnostics: Mapping[str, Any]) -> str | None:
     """Describe the attempts of a fit: the reason for each discarded attempt, what followed, and the result.
 
     ``warm start: bulk ESS 31 < 50 (0.4 s), so a cold start with warm-up 300: ok``
@@ -35,49 +36,47 @@ def attempts_text(abandoned: Sequence[Mapping[str, Any]], diagnostics: Mapping[s
     return f"{text}{failed or 'diagnostics failed'}, not to be trusted"
 
 
-def stack_lines(record: Mapping[str, Any]) -> list[str]:
+def stack_lines(record: SuggestionRecord) -> list[str]:
     """Describe the stack of a suggestion record: weights and methods, then the attempts of each part and messages."""
-    stack = entry(record, "stack")
     if not (parts := stack_parts(record)):
         return []
     shares = [f"{part['weight']:.2f} {part.get('kernel')} ({part.get('method')})" for part in parts]
     lines = [f"stack: {', '.join(shares)}"]
     for part in parts:
-        if text := attempts_text(abandoned_attempts(part), entry(part, "diagnostics")):
+        if text := attempts_text(abandoned_attempts(part), entry(part.get("diagnostics"))):
             lines.append(f"{part.get('kernel')}: {text}")
-    return [*lines, *_texts(stack.get("messages"))]
+    return [*lines, *_texts(entry(record.get("stack")).get("messages"))]
 
 
-def fit_notes(record: Mapping[str, Any]) -> list[str]:
+def fit_notes(record: SuggestionRecord) -> list[str]:
     """Describe the failures of the fits behind a suggestion record and their remedies, and a replaced acquisition."""
     if error := record.get("error"):
         return [f"no fit: {error}"]
-    text = attempts_text(abandoned_attempts(record), entry(record, "diagnostics"))
+    text = attempts_text(abandoned_attempts(record), entry(record.get("diagnostics")))
     notes = [*([text] if text else []), *stack_lines(record)]
     notes += _texts([record["note"]] if "note" in record else [])
-    models = entry(record, "conditions")
-    for name in models:
-        if messages := _texts(entry(entry(models, name), "diagnostics").get("messages")):
+    for name, model in entry(record.get("conditions")).items():
+        if messages := _texts(entry(entry(model).get("diagnostics")).get("messages")):
             notes.append(f"model of {name}: {'; '.join(messages)}")
     return notes
 
 
 def limits_text(diagnostics: Mapping[str, Any]) -> str | None:
     """List the limits of a fit's diagnostics; None if they were not stored."""
-    limits = entry(diagnostics, "limits")
+    limits = entry(diagnostics.get("limits"))
     known = [(check, limits.get(name)) for name, check in CHECKS.items()]
     return ", ".join(check.limit_text(limit) for check, limit in known if _is_number(limit)) or None
 
 
-def fits_remarks(records: Mapping[int, Mapping[str, Any]]) -> list[str]:
+def fits_remarks(records: Mapping[int, SuggestionRecord]) -> list[str]:
     """Describe several fits together: kernel and limits of the last one, and influential observations.
 
     Parameters
     ----------
-    records : mapping of int to mapping
+    records : mapping of int to SuggestionRecord
         Suggestion records by the numbers of their trials.
     """
-    diagnostics = {number: entry(record, "diagnostics") for number, record in records.items()}
+    diagnostics = {number: entry(record.get("diagnostics")) for number, record in records.items()}
     kernel = [(n, "; ".join(texts)) for n, known in diagnostics.items() if (texts := _texts(known.get("kernel_notes")))]
     limits = [(n, text) for n, known in diagnostics.items() if (text := limits_text(known))]
     remarks = [f"model, as of trial {number}: {text}" for number, text in kernel[-1:]]
@@ -89,7 +88,7 @@ def fits_remarks(records: Mapping[int, Mapping[str, Any]]) -> list[str]:
     return remarks
 
 
-def _name(attempt: Mapping[str, Any]) -> str:
+def _name(attempt: AbandonedAttempt) -> str:
     start = attempt.get("start")
     if start == "carried":
         return "posterior carried from an earlier fit"

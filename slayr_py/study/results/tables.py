@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.acquisition import non_dominated
 from slayr_py.errors import DataError
-from slayr_py.inference import CHECKS
+from slayr_py.inference import CHECKS, AbandonedAttempt
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import regret_records, stopping_record, suggestion_record
 from slayr_py.study.storage.columns import PARAMETER, error_columns, value_columns
@@ -22,7 +22,10 @@ from slayr_py.study.storage.costs import cost_name, cost_of
 from slayr_py.study.storage.objectives import finite_values, goals_of, has_several
 from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.search_records import stored_searches
+from slayr_py.study.storage.suggestion import StackPart, SuggestionRecord
 from slayr_py.study.storage.trials import is_feasible, known_error, trial_configuration
+
+_Table = TypeVar("_Table", bound=Mapping[str, Any])
 
 FIT_COLUMNS = {
     "number": ("trial", ""),
@@ -188,8 +191,8 @@ def suggestion_table(study: Study) -> pd.DataFrame:
     for trial in study.get_trials(deepcopy=False):
         record = suggestion_record(trial)
         phase = record.get("phase")
-        parts = {name: entry(record, name) for name in ("fit", "diagnostics", "acquisition", "seconds")}
-        fit = parts["fit"]
+        fit, seconds = entry(record.get("fit")), entry(record.get("seconds"))
+        diagnostics = entry(record.get("diagnostics"))
         if fit.get("start") == "cold":
             since_cold = 0
         elif record.get("method") and since_cold is not None:
@@ -197,34 +200,37 @@ def suggestion_table(study: Study) -> pd.DataFrame:
         rows.append(
             {
                 "number": trial.number,
-                **{name: record.get(name) for name in ("phase", "kernel", "method", "observations")},
-                **{name: parts["diagnostics"].get(name) for name in (*CHECKS, "ok")},
+                "phase": phase,
+                "kernel": record.get("kernel"),
+                "method": record.get("method"),
+                "observations": record.get("observations"),
+                **{name: diagnostics.get(name) for name in (*CHECKS, "ok")},
                 "start": fit.get("start"),
                 "since_cold": since_cold if fit else None,
                 "attempts": 1 + len(abandoned_attempts(record)) if fit else None,
                 "trusted": _all_ok(record) if phase in ("model", "random") else None,
                 **_predicted(study, record),
-                "acquisition": parts["acquisition"].get("value"),
+                "acquisition": entry(record.get("acquisition")).get("value"),
                 "feasible": record.get("feasible"),
-                "seconds_fit": parts["seconds"].get("fit"),
-                "seconds_acquisition": parts["seconds"].get("acquisition"),
+                "seconds_fit": seconds.get("fit"),
+                "seconds_acquisition": seconds.get("acquisition"),
                 "error": record.get("error"),
             }
         )
     return pd.DataFrame(rows)
 
 
-def _predicted(study: Study, record: Mapping[str, Any]) -> dict[str, Any]:
+def _predicted(study: Study, record: SuggestionRecord) -> dict[str, Any]:
     """Return the columns of the predictions of the only objective, or of each of several."""
     if not has_several(study):
-        predicted = entry(record, "predicted")
+        predicted = entry(record.get("predicted"))
         return {"predicted_mean": predicted.get("mean"), "predicted_sd": predicted.get("sd")}
     stored = record.get("objectives")
     parts = stored if isinstance(stored, list) else []
     columns: dict[str, Any] = {}
     for goal in goals_of(study):
-        part = parts[goal.number] if goal.number < len(parts) and isinstance(parts[goal.number], Mapping) else {}
-        predicted = entry(part, "predicted")
+        part = entry(parts[goal.number] if goal.number < len(parts) else None)
+        predicted = entry(part.get("predicted"))
         columns[f"predicted_mean_{goal.name}"] = predicted.get("mean")
         columns[f"predicted_sd_{goal.name}"] = predicted.get("sd")
     return columns
@@ -304,27 +310,25 @@ def found_kernels(study: Study) -> str | None:
     return None
 
 
-def stack_parts(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def stack_parts(record: SuggestionRecord) -> list[StackPart]:
     """Return the parts with a weight in the suggestion record of a stack; none if it has no stack."""
-    parts = entry(record, "stack").get("parts")
+    parts = entry(record.get("stack")).get("parts")
     mappings = [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
     return [part for part in mappings if isinstance(part.get("weight"), float)]
 
 
-def _all_ok(record: Mapping[str, Any]) -> bool:
+def _all_ok(record: SuggestionRecord) -> bool:
     """Return whether the fit behind a suggestion and the models of its feasibility passed their diagnostics."""
-    models = entry(record, "conditions")
-    fits = [record, *(entry(models, name) for name in models)]
-    return all(entry(fit, "diagnostics").get("ok") is True for fit in fits)
+    models = [entry(model).get("diagnostics") for model in entry(record.get("conditions")).values()]
+    return all(entry(checks).get("ok") is True for checks in (record.get("diagnostics"), *models))
 
 
-def entry(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def entry(value: _Table | None) -> _Table:
     """Return an entry of a record that is a mapping; empty if it is missing or, in a damaged study, anything else."""
-    value = record.get(name)
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, Mapping) else cast(_Table, {})
 
 
-def abandoned_attempts(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def abandoned_attempts(record: SuggestionRecord | StackPart) -> list[AbandonedAttempt]:
     """Return the discarded attempts in the suggestion record of a trial or of a part of a stack."""
-    abandoned = entry(record, "fit").get("abandoned")
-    return [entry for entry in abandoned if isinstance(entry, Mapping)] if isinstance(abandoned, list) else []
+    abandoned = entry(record.get("fit")).get("abandoned")
+    return [attempt for attempt in abandoned if isinstance(attempt, Mapping)] if isinstance(abandoned, list) else []

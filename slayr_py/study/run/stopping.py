@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from slayr_py.study.model.proposer import Fitted
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import REGRET_KEY, stopping_record, suggestion_record
 from slayr_py.study.storage.objectives import given_reference, goals_of
+from slayr_py.study.storage.suggestion import Predicted, SuggestionRecord
 from slayr_py.study.storage.trials import Observations
 from slayr_py.threads import ignoring_underflow, one_thread
 
@@ -249,11 +250,12 @@ def prediction_error(study: Study, posterior: Posterior, observed: Observations,
     """
     trials = study.get_trials(deepcopy=False)
     records = [_predicted(suggestion_record(trials[number]), objective) for number in observed.numbers]
-    rows = [row for row, record in enumerate(records) if record is not None]
-    if not rows:
+    known = {row: record for row, record in enumerate(records) if record is not None}
+    if not known:
         return 0.0
-    mean = np.array([records[row]["mean"] for row in rows])
-    sd = np.array([records[row]["sd"] for row in rows])
+    rows = list(known)
+    mean = np.array([record["mean"] for record in known.values()])
+    sd = np.array([record["sd"] for record in known.values()])
     noise = posterior.predict(posterior.train[rows]).with_noise().centre_and_spread()[1]
     error = observed.y[rows] - mean
     scale = np.hypot(np.hypot(sd, noise), observed.y_sd[rows])  # squares of tiny or huge values would not be finite
@@ -261,7 +263,7 @@ def prediction_error(study: Study, posterior: Posterior, observed: Observations,
     return float(np.sqrt(np.mean(np.square(standardised))))
 
 
-def _predicted(record: Mapping[str, Any], objective: int) -> Any:
+def _predicted(record: SuggestionRecord, objective: int) -> Predicted | None:
     """Return what a suggestion predicted of an objective; None if it is not by a model."""
     parts = record.get("objectives")
     return (record if parts is None else parts[objective]).get("predicted")

@@ -3,45 +3,10 @@
 They hold everything that a reader or a later process needs to continue, so nothing is pickled: the study has the space
 and the seed, each trial its origin and the model's prediction for it.
 
-Suggestion record of a trial (``trial.user_attrs["slayr:suggestion"]``):
-
-=============  =========================================================================================
-phase          "initial" (the design), "model" (a fitted model), "random" (nothing to fit, or the fit failed),
-               "enqueued" (the user fixed every parameter), "history" (a past experiment)
-config         the suggested active parameters; other workers read them while the trial is running
-kernel         name of the kernel, or "stack"                                                (model only)
-method         "nuts", "carried", "pathfinder", "laplace" or "map"                           (model only)
-fit            {"start", "draws", "abandoned"}: "carried", "warm" or "cold" (None for other methods),
-               total number of draws, and discarded attempts: why, and what followed         (model only)
-acquisition    {"name", its options, "best", "value", "error"}: value to improve on, in the objective's
-               units and sign, largest value of the criterion, and its Monte Carlo error     (model only);
-               also "beyond" if the expected improvement was below the tolerance: the value less the tolerance;
-               with a prior of the optimum "prior": {"exponent", "log"}, the logarithm of its factor there;
-               "interior": the logarithm of the factor of the belief that the optimum is inside the ranges;
-               "new": the logarithm of the factor for a new value, if the objective has plateaus
-stack          {"parts", "messages"}; a part is {"kernel", "weight", "method", "seed", "fit", "diagnostics"}, and
-               "method" above is "mixed" if the methods of the parts differ                  (stack only)
-predicted      {"mean", "sd"} of the latent function given the finished trials, in the objective's units and
-               sign; under a warp the median and its distance to the 16% quantile on the better side
-                                                                                             (model only)
-diagnostics    result of `Posterior.check`                                                   (model only)
-note           reason why the configuration is not the maximum of the acquisition; absent if it is
-feasible       probability that the evaluation succeeds and no constraint is violated        (if modelled)
-conditions     for the model of failures and of each constraint, by name: {"method", "observations",
-               "diagnostics"}                                                                (if modelled)
-cost           {"name", "expected", "method", "observations", "diagnostics"}: expected cost of the evaluation, by which
-               the improvement was divided, and the fit of its model                         (if modelled)
-objectives     for each of several objectives {"name", "kernel", "method", "fit", "predicted", "diagnostics"}; the
-               entries above then describe all fits, "predicted" is absent, and the acquisition has the
-               "reference" point and the number of points of the "front" instead of "best"  (several only)
-fixed          values by name that were not searched, of the run and of the trial; absent if there are none
-observations   number of trials fitted                                                       (model only)
-seconds        {"fit", "acquisition"}                                                        (model only)
-error          reason for the absence of a model                                             (random only)
-=============  =========================================================================================
+The record of a suggestion has its types in `slayr_py.study.storage.suggestion`, and its entries are described there.
 
 Numbers of a suggestion by a model, each an attribute of its own (``trial.user_attrs["slayr:rhat_max"]``). The Optuna
-dashboard shows them as columns and sorts by them; it cuts the record above. They are written once and never read:
+dashboard shows them as columns and sorts by them; it cuts the record. They are written once and never read:
 
 ======================  ================================================================================
 slayr:predicted_mean    "mean" and "sd" of "predicted"; of several objectives followed by "_" and a name
@@ -60,7 +25,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final, cast
 
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
@@ -77,6 +42,7 @@ from slayr_py.study.storage.optuna_private import (
 )
 from slayr_py.study.storage.pieces import store_in_trial, stored
 from slayr_py.study.storage.reading import trials_of
+from slayr_py.study.storage.suggestion import SuggestionRecord
 
 STUDY_KEY = "slayr:study"
 """Study attribute: {"space", "graphs", "within", "seed", "kernel", "acquisition", "n_initial", "noisy", "prior",
@@ -93,9 +59,9 @@ A version of slayr_py that changes this record writes a higher ``"format"`` than
 """
 
 SUGGESTION_KEY = "slayr:suggestion"
-"""Trial attribute: the suggestion record, see above."""
+"""Trial attribute: the `SuggestionRecord`."""
 
-HISTORY = "history"
+HISTORY: Final = "history"
 """Phase of a past experiment in its suggestion record: the trial does not count against the budget."""
 
 CONTEXT_KEY = "slayr:context"
@@ -268,10 +234,10 @@ def _at_most(a: Any, b: Any) -> bool:
     return isinstance(a, int | float) and isinstance(b, int | float) and a <= b
 
 
-def suggestion_record(trial: FrozenTrial) -> dict[str, Any]:
+def suggestion_record(trial: FrozenTrial) -> SuggestionRecord:
     """Return the suggestion record of a trial; empty if another sampler made it."""
     record = stored(trial.user_attrs, SUGGESTION_KEY)
-    return record if isinstance(record, dict) else {}
+    return cast(SuggestionRecord, record) if isinstance(record, dict) else {}
 
 
 def given_values(study: Study, trial: FrozenTrial) -> dict[str, Any]:
@@ -289,7 +255,7 @@ def has_history(study: Study) -> bool:
     return any(map(is_history, trials_of(study)))
 
 
-def store_suggestion(study: Study, trial: FrozenTrial, record: dict[str, Any]) -> dict[str, Any]:
+def store_suggestion(study: Study, trial: FrozenTrial, record: SuggestionRecord) -> SuggestionRecord:
     """Store the suggestion record of a trial and return it."""
     store_in_trial(study, trial, SUGGESTION_KEY, jsonable(record))
     return record
@@ -307,13 +273,14 @@ def mark_failure(study: Study, trial: FrozenTrial) -> None:
         set_trial_attribute(study, trial, TOLD_KEY, True)
 
 
-def store_numbers(study: Study, trial: FrozenTrial, record: Mapping[str, Any]) -> None:
+def store_numbers(study: Study, trial: FrozenTrial, record: SuggestionRecord) -> None:
     """Store the numbers of a suggestion by a model for the Optuna dashboard, see above."""
     diagnostics = record["diagnostics"]
-    numbers = {}
-    for suffix, part in [(f"_{each['name']}", each) for each in record.get("objectives", ())] or [("", record)]:
-        numbers[f"predicted_mean{suffix}"] = part["predicted"]["mean"]
-        numbers[f"predicted_sd{suffix}"] = part["predicted"]["sd"]
+    numbers: dict[str, Any] = {}
+    predicted = {f"_{each['name']}": each["predicted"] for each in record.get("objectives", [])}
+    for suffix, each in (predicted or {"": record["predicted"]}).items():
+        numbers[f"predicted_mean{suffix}"] = each["mean"]
+        numbers[f"predicted_sd{suffix}"] = each["sd"]
     numbers |= {
         "acquisition": record["acquisition"]["value"],
         "feasible": record.get("feasible"),

@@ -28,11 +28,10 @@ from slayr_py.study.storage.attributes import (
 from slayr_py.study.storage.opening import describe_storage_error, is_storage_error
 from slayr_py.study.storage.pieces import stored
 from slayr_py.study.storage.search_records import is_search_record
+from slayr_py.study.storage.suggestion import odd_entry
 
 FORMAT = 1
 """Format of a study's record in this version, and of a record without ``"format"``. Later formats are rejected."""
-
-_TABLES = ("config", "fit", "acquisition", "predicted", "diagnostics", "conditions", "cost", "stack", "seconds")
 
 
 def check_integrity(study: Study) -> None:
@@ -96,8 +95,8 @@ def _damage(trial: FrozenTrial, n_values: int) -> str | None:
         return f"has the unfinished value {value!r:.50}"
     if SEARCH_KEY in trial.user_attrs and not is_search_record(search := trial.user_attrs[SEARCH_KEY]):
         return f"has the kernel search {search!r:.50}"
-    odd = (key for key in _TABLES if not isinstance(record.get(key, {}), Mapping))
-    return next((f"was suggested with the {key} {record[key]!r:.50}" for key in odd), None)
+    odd = odd_entry(record)
+    return None if odd is None else f"was suggested with the {odd} {record[odd]!r:.50}"
 
 
 def _are_numbers(values: Any, n: int) -> bool:

@@ -11,6 +11,7 @@ from slayr_py.kernels import Hierarchical
 from slayr_py.space import Encoder
 from slayr_py.study import StanGPSampler, create_study
 from slayr_py.study.storage.attributes import STUDY_KEY, model_difference, suggestion_record
+from slayr_py.study.storage.suggestion import CONTAINERS, SuggestionRecord, odd_entry
 
 
 def test_changes_of_kernel_and_graphs_are_described(mixed):
@@ -37,6 +38,7 @@ def test_numbers_of_a_suggestion_are_attributes_of_their_own(plane, quick, tmp_p
     trial = study.trials[-1]
     assert not [key for key in design.user_attrs if key.startswith("slayr:predicted")]
     record = suggestion_record(trial)
+    assert record.keys() <= SuggestionRecord.__annotations__.keys()
     wanted = {
         "slayr:predicted_mean": record["predicted"]["mean"],
         "slayr:predicted_sd": record["predicted"]["sd"],
@@ -64,3 +66,10 @@ def test_nothing_reads_the_numbers(plane, quick, tmp_path):
     assert "slayr:ok" not in optuna.load_study(study_name="a", storage=storage).trials[4].user_attrs
     again = sl.minimize(bowl, plane, budget=6, storage=storage, study_name="a", **options).trials
     assert again["value"].tolist() == whole["value"].tolist()
+
+
+def test_entries_of_a_suggestion_that_are_tables_or_lists_follow_from_their_types():
+    assert CONTAINERS["objectives"] is list and CONTAINERS["seconds"] is CONTAINERS["conditions"] is dict
+    assert not {"phase", "kernel", "feasible", "note"} & CONTAINERS.keys()
+    assert odd_entry({"config": {}, "objectives": [], "feasible": "?"}) is None
+    assert odd_entry({"config": {}, "objectives": {}}) == "objectives"
