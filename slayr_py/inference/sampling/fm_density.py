@@ -18,10 +18,14 @@ from typing_extensions import override
 from slayr_py.inference.sampling.coordinate_priors import Hyper
 from slayr_py.inference.sampling.fm_parts import (
     ByHierarchical,
+    Combination,
     Distance,
+    Modulation,
     Neural,
     PowerOfDistance,
+    Product,
     Squared,
+    Sum,
 )
 from slayr_py.inference.sampling.hierarchical_parts import HierarchicalPairs
 from slayr_py.inference.sampling.numpy_density import NumpyDensity, Slopes, is_plain
@@ -34,8 +38,6 @@ from slayr_py.kernels import (
     Inverse,
     Powers,
     Response,
-    correlation,
-    slope,
 )
 from slayr_py.space import FloatArray
 
@@ -53,7 +55,6 @@ class FrequencyModulatedDensity(NumpyDensity):
         self._graphs = [np.flatnonzero(self._data["graph_of"] == p + 1) for p in range(int(data["P"]))]
         groups = [np.flatnonzero(self._data["group_of"] == g + 1) for g in range(int(data["G"]))]
         self._weights = [products[group].sum(axis=0) for group in groups]
-        self._combine = int(data["combine"])
         self._modulator = int(data["modulator"])
         self._distance: Distance = Squared(left, right)
         if self._modulator == MODULATORS["power"]:
@@ -63,7 +64,11 @@ class FrequencyModulatedDensity(NumpyDensity):
         elif self._modulator == MODULATORS["hierarchical"]:
             levels = np.zeros(int(data["D"]))
             self._distance = ByHierarchical(HierarchicalPairs(self._data, self._pairs, levels))
-        self._base: Base = next(base for base in get_args(Base) if BASES[base] == data["base"])
+        self._combination: Combination = Modulation()
+        if data["combine"] != COMBINATIONS["modulation"]:
+            base: Base = next(base for base in get_args(Base) if BASES[base] == data["base"])
+            kind = Sum if data["combine"] == COMBINATIONS["sum"] else Product
+            self._combination = kind(base, self._order)
         self._multiplicities = np.array([len(group) for group in groups], dtype=np.float64)
 
     @staticmethod
@@ -85,65 +90,38 @@ class FrequencyModulatedDensity(NumpyDensity):
         damped = theta["beta"][:, self._graph_of, None] * self._data["lambda"][:, None]
 
         on_graphs, modulated, term, *totals = (np.empty(distances.shape) for _ in range(3 + len(self._graphs)))
-
-        def modulate(p: int) -> None:
-            """Set ``modulated`` to 1 + alpha t of a graph, or to 1 if the real parameters have their own kernel."""
-            if self._combine != COMBINATIONS["modulation"]:
-                modulated[:] = 1.0
-            elif "alpha" in theta:
-                np.multiply(theta["alpha"][:, p, None], distances, out=modulated)
-                np.add(modulated, 1.0, out=modulated)
-            else:
-                np.add(distances, 1.0, out=modulated)
-
         on_graphs[:] = variance
         for p, (graph, total) in enumerate(zip(self._graphs, totals, strict=True)):
-            modulate(p)
+            self._combination.modulate(p, distances, theta, out=modulated)
             response.term(self._weights[graph[0]], damped[:, graph[0]], modulated, out=total)
             for g in graph[1:]:
                 total += response.term(self._weights[g], damped[:, g], modulated, out=term)
             on_graphs *= total
-        covariances = on_graphs
-        if self._combine == COMBINATIONS["product"]:
-            covariances = on_graphs * correlation(distances, self._base, self._order, None)
-        elif self._combine == COMBINATIONS["sum"]:
-            covariances = on_graphs + variance * correlation(distances, self._base, self._order, None)
+        covariances = self._combination.join(on_graphs, distances, variance)
 
         def slopes(by_covariance: FloatArray) -> dict[str, FloatArray]:
             by_log_k = by_covariance * covariances
-            by_log = {"sigma_f": 2 * by_log_k.sum(axis=1, keepdims=True)}
-            mean, by_mean = self._mean_variance(theta)
-            for name, by_quantity in by_mean.items():  # sigma_f is relative to the root of the mean variance
-                by_log[name] = -0.5 * by_log["sigma_f"] * by_quantity / mean[:, None]
+            by_log = self._by_scale(theta, 2 * by_log_k.sum(axis=1, keepdims=True))
             by_alpha = np.zeros_like(by_log["beta"])
-            by_distance, by_total, by_modulation = (np.empty(distances.shape) for _ in range(3))
-            by_distance[:] = 0.0
-            by_log_graphs = by_log_k
-            if self._combine != COMBINATIONS["modulation"]:
-                added = self._combine == COMBINATIONS["sum"]
-                by_correlation = by_covariance * (variance if added else on_graphs)
-                np.multiply(by_correlation, slope(distances, self._base, self._order, None), out=by_distance)
-                by_log_graphs = by_covariance * on_graphs if added else by_log_k
+            by_log_graphs, by_distance = self._combination.split(
+                by_covariance, by_log_k, on_graphs, distances, variance
+            )
+            by_total, by_modulated = (np.empty(distances.shape) for _ in range(2))
             for p, (graph, total) in enumerate(zip(self._graphs, totals, strict=True)):
                 np.divide(by_log_graphs, total, out=by_total)
                 if not total.all():  # the covariance is 0 there
                     by_total[total == 0] = 0.0
-                modulate(p)
-                by_modulation[:] = 0.0
+                self._combination.modulate(p, distances, theta, out=modulated)
+                by_modulated[:] = 0.0
                 for g in graph:
                     weights, z = self._weights[g], damped[:, g]
-                    by_damping, by_modulated = response.slopes(weights, z, modulated, out=term)
+                    by_damping, by_term = response.slopes(weights, z, modulated, out=term)
                     if self._data["lambda"][g] > 0:
                         by_log["beta"][:, p] += z[:, 0] * np.einsum("sk,sk->s", by_total, by_damping)
-                    by_modulation += by_modulated
+                    by_modulated += by_term
                     for name, by in response.by_orders(by_total, weights, z, modulated).items():
                         by_log[name] += by
-                if self._combine == COMBINATIONS["modulation"]:
-                    by_modulation *= by_total
-                    if "alpha" in theta:
-                        by_alpha[:, p] = np.einsum("sk,sk->s", by_modulation, distances)
-                        by_modulation *= theta["alpha"][:, p, None]
-                    by_distance += by_modulation
+                self._combination.add_modulation(p, by_total, by_modulated, distances, theta, by_distance, by_alpha)
             if "alpha" in theta:
                 by_log["alpha"] = by_alpha * theta["alpha"]
             if "weights" in theta:  # each coordinate moves all weights
@@ -151,6 +129,12 @@ class FrequencyModulatedDensity(NumpyDensity):
             return by_log | by_distances(by_distance)
 
         return covariances, slopes
+
+    def _by_scale(self, theta: Mapping[str, FloatArray], by_sigma_f: FloatArray) -> dict[str, FloatArray]:
+        """Return the derivatives by sigma_f, (s, 1), and by the quantities of the mean variance of its unit."""
+        mean, by_mean = self._mean_variance(theta)
+        by_log = {name: -0.5 * by_sigma_f * by_quantity / mean[:, None] for name, by_quantity in by_mean.items()}
+        return {"sigma_f": by_sigma_f} | by_log
 
     def _response(self, theta: Mapping[str, FloatArray]) -> Response:
         if "weights" in theta:
@@ -177,8 +161,7 @@ class FrequencyModulatedDensity(NumpyDensity):
                 by_orders[name] = by_orders.get(name, 0) + by / of_graph[:, None]
             mean *= of_graph
         by_log = {"beta": by_beta, **by_orders}
-        total = mean + (self._combine == COMBINATIONS["sum"])
-        return total, {name: mean[:, None] * by for name, by in by_log.items()}
+        return mean + self._combination.added, {name: mean[:, None] * by for name, by in by_log.items()}
 
     @property
     def _graph_of(self) -> np.ndarray[Any, np.dtype[np.intp]]:

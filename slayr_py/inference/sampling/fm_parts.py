@@ -1,4 +1,4 @@
-"""Distances that modulate the frequencies of graphs, with their derivatives.
+"""Distances that modulate the frequencies of graphs, and combinations with kernels on graphs, with their derivatives.
 
 Twins of ``modulating_distance`` in ``stan/functions/frequency_modulated.stan``, for many points at once.
 
@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
 
 from slayr_py.inference.sampling.hierarchical_parts import HierarchicalPairs
 from slayr_py.inference.sampling.numpy_density import Slopes
+from slayr_py.kernels import Base, correlation, slope
 from slayr_py.space import FloatArray
 
 
@@ -118,3 +120,163 @@ class ByHierarchical(Distance):
     def __call__(self, theta: Mapping[str, FloatArray]) -> tuple[FloatArray, Slopes]:
         k, slopes = self._correlations(theta)
         return self._correlations.bound - k, lambda by_distance: slopes(-by_distance)
+
+
+class Combination(ABC):
+    """How the distances of the real parameters and the kernel on graphs make the covariance.
+
+    ``on_graphs`` (s, pairs) is the product of the variance ``sigma_f^2`` (s, 1) and the kernels on graphs.
+    """
+
+    added: ClassVar[float] = 0.0
+    """What the real parameters add to the mean of k(x, x) / sigma_f^2 over the vertices."""
+
+    @abstractmethod
+    def modulate(self, p: int, distances: FloatArray, theta: Mapping[str, FloatArray], out: FloatArray) -> None:
+        """Set ``out`` to the argument of graph p's response beside beta lambda: 1 unless distances modulate it."""
+
+    @abstractmethod
+    def join(self, on_graphs: FloatArray, distances: FloatArray, variance: FloatArray) -> FloatArray:
+        """Return the covariances (s, pairs)."""
+
+    @abstractmethod
+    def split(
+        self,
+        by_covariance: FloatArray,
+        by_log_k: FloatArray,
+        on_graphs: FloatArray,
+        distances: FloatArray,
+        variance: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the derivatives by the logarithm of ``on_graphs``, and those by the distances without modulation.
+
+        ``by_log_k`` has the derivatives by the logarithms of the covariances.
+        """
+
+    @abstractmethod
+    def add_modulation(
+        self,
+        p: int,
+        by_total: FloatArray,
+        by_modulated: FloatArray,
+        distances: FloatArray,
+        theta: Mapping[str, FloatArray],
+        by_distance: FloatArray,
+        by_alpha: FloatArray,
+    ) -> None:
+        """Add to the derivatives by the distances, and set those by alpha of graph p, (s, p).
+
+        They are through `modulate`: ``by_total`` has the derivatives by the kernel on the graph, and ``by_modulated``,
+        which is overwritten, its derivatives by the argument.
+        """
+
+
+class Modulation(Combination):
+    """Distances modulate the frequencies: the response to 1 + alpha t."""
+
+    @override
+    def modulate(self, p: int, distances: FloatArray, theta: Mapping[str, FloatArray], out: FloatArray) -> None:
+        if "alpha" in theta:
+            np.multiply(theta["alpha"][:, p, None], distances, out=out)
+            np.add(out, 1.0, out=out)
+        else:
+            np.add(distances, 1.0, out=out)
+
+    @override
+    def join(self, on_graphs: FloatArray, distances: FloatArray, variance: FloatArray) -> FloatArray:
+        return on_graphs
+
+    @override
+    def split(
+        self,
+        by_covariance: FloatArray,
+        by_log_k: FloatArray,
+        on_graphs: FloatArray,
+        distances: FloatArray,
+        variance: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        return by_log_k, np.zeros_like(distances)
+
+    @override
+    def add_modulation(
+        self,
+        p: int,
+        by_total: FloatArray,
+        by_modulated: FloatArray,
+        distances: FloatArray,
+        theta: Mapping[str, FloatArray],
+        by_distance: FloatArray,
+        by_alpha: FloatArray,
+    ) -> None:
+        by_modulated *= by_total
+        if "alpha" in theta:
+            by_alpha[:, p] = np.einsum("sk,sk->s", by_modulated, distances)
+            by_modulated *= theta["alpha"][:, p, None]
+        by_distance += by_modulated
+
+
+class Product(Combination):
+    """The product with a kernel of the distances."""
+
+    def __init__(self, base: Base, order: int) -> None:
+        self._base = base
+        self._order = order
+
+    @override
+    def join(self, on_graphs: FloatArray, distances: FloatArray, variance: FloatArray) -> FloatArray:
+        return on_graphs * self._correlation(distances)
+
+    @override
+    def split(
+        self,
+        by_covariance: FloatArray,
+        by_log_k: FloatArray,
+        on_graphs: FloatArray,
+        distances: FloatArray,
+        variance: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        return by_log_k, by_covariance * on_graphs * self._slope(distances)
+
+    @override
+    def modulate(self, p: int, distances: FloatArray, theta: Mapping[str, FloatArray], out: FloatArray) -> None:
+        out[:] = 1.0
+
+    @override
+    def add_modulation(
+        self,
+        p: int,
+        by_total: FloatArray,
+        by_modulated: FloatArray,
+        distances: FloatArray,
+        theta: Mapping[str, FloatArray],
+        by_distance: FloatArray,
+        by_alpha: FloatArray,
+    ) -> None:
+        pass
+
+    def _correlation(self, distances: FloatArray) -> FloatArray:
+        return correlation(distances, self._base, self._order, None)
+
+    def _slope(self, distances: FloatArray) -> FloatArray:
+        return slope(distances, self._base, self._order, None)
+
+
+class Sum(Product):
+    """The sum with a kernel of the distances of the same variance."""
+
+    added = 1.0
+
+    @override
+    def join(self, on_graphs: FloatArray, distances: FloatArray, variance: FloatArray) -> FloatArray:
+        return on_graphs + variance * self._correlation(distances)
+
+    @override
+    def split(
+        self,
+        by_covariance: FloatArray,
+        by_log_k: FloatArray,
+        on_graphs: FloatArray,
+        distances: FloatArray,
+        variance: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        return by_covariance * on_graphs, by_covariance * variance * self._slope(distances)

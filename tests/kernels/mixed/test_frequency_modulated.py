@@ -233,3 +233,14 @@ def test_no_damping_makes_levels_independent():
     points = encoder.encode([{"colour": c, "size": s} for c in ("red", "white") for s in ("s", "xl")])
     k = kernel.gram(points, points, {"lengthscale": [], "alpha": [0.0, 0.0], "beta": [0.0, 0.0]})
     np.testing.assert_allclose(k, np.eye(4), atol=1e-14)
+
+
+@pytest.mark.parametrize("modulator", ["laplacian", "power", "neural", "diffusion"])
+def test_the_response_at_zero_is_the_response_under_the_prior_mean(modulator):
+    """Prior locations depend on its last digits, so that the mixture of powers has its own formula."""
+    kernel = FrequencyModulated(modulator)
+    z = np.array([0.0, 0.3, 40.0])
+    orders = getattr(kernel.modulator, "orders", 1)
+    response = kernel.modulator.response({"weights": np.full((1, orders), 1 / orders)})
+    expected = response.term(np.ones(3), z, np.ones(3), out=np.empty(3))
+    np.testing.assert_allclose(kernel.modulator.response_at_zero(z), expected, rtol=1e-14)
