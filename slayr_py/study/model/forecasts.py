@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from optuna import Study
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import InferenceError
@@ -19,6 +18,7 @@ from slayr_py.space import Encoder, Fixed
 from slayr_py.study.model.curve_model import ConditionedCurves, CurveFit
 from slayr_py.study.model.curve_points import EncodedTrials, NoForecast, PointsOfCurves, Rows
 from slayr_py.study.storage.curves import Curve, curve_of
+from slayr_py.study.storage.objectives import goals_of
 from slayr_py.study.storage.trials import is_feasible
 
 FITTED = Rows(160, 80)
@@ -105,7 +105,7 @@ class Forecasts:
         """
         with self._lock:
             trials = sorted(study.get_trials(deepcopy=False), key=_finished_at)
-            sign = -1.0 if study.directions[0] == StudyDirection.MAXIMIZE else 1.0
+            sign = goals_of(study)[0].sign
             complete = self._complete(trials)
             others = [self._curve(each) for each in trials if each.number != trial.number]
             own = self._curve(trial)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from optuna import Study
-from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 from slayr_py.errors import DataError
@@ -34,6 +33,7 @@ from slayr_py.study.storage.objectives import (
     check_one_objective,
     check_several,
     given_reference,
+    goal_of,
     goals_of,
     has_several,
 )
@@ -104,7 +104,7 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
         number = np.array([trial.number for trial in finished])
         value = np.array([trial.value for trial in finished], dtype=np.float64)
         feasible = np.isin(number, [trial.number for trial in feasible_trials(study)])
-        running = np.maximum if study.direction == StudyDirection.MAXIMIZE else np.minimum
+        running = np.maximum if goal_of(study, None).maximize else np.minimum
         if errors:
             sd = np.array([errors.get(int(n), 0.0) for n in number])
             axes.errorbar(number, value, sd, fmt="none", ecolor=TRIAL, alpha=0.35, elinewidth=1.2, zorder=1)
@@ -164,7 +164,7 @@ def cost_figure(study: Study) -> Figure:
         )
     figure, axes = shown_figure(4.0)
     comparable = comparable_trials(study)
-    running = np.maximum if study.direction == StudyDirection.MAXIMIZE else np.minimum
+    running = np.maximum if goal_of(study, None).maximize else np.minimum
     value = np.array([trial.value for trial in comparable], dtype=np.float64)
     best = running.accumulate(value)  # of past experiments too, which are not drawn: their costs were spent before
     drawn = np.array([trial.number in costs for trial in comparable], dtype=np.bool_)

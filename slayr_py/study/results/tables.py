@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.acquisition import non_dominated
@@ -19,7 +18,7 @@ from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import regret_records, stopping_record, suggestion_record
 from slayr_py.study.storage.columns import PARAMETER, error_columns, value_columns
 from slayr_py.study.storage.costs import cost_name, cost_of
-from slayr_py.study.storage.objectives import finite_values, goals_of, has_several
+from slayr_py.study.storage.objectives import finite_values, goal_of, goals_of, has_several
 from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.search_records import stored_searches
 from slayr_py.study.storage.suggestion import StackPart, SuggestionRecord
@@ -162,7 +161,7 @@ def front_trials(study: Study) -> list[FrozenTrial]:
 
 def best_trial(study: Study) -> FrozenTrial | None:
     """Return the first trial with the best value among the `comparable_trials`, or None if there is none."""
-    choose = max if study.direction == StudyDirection.MAXIMIZE else min
+    choose = max if goal_of(study, None).maximize else min
     return choose(comparable_trials(study), key=lambda trial: float(trial.values[0]), default=None)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 from optuna import Study
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import DataError
@@ -26,7 +25,7 @@ from slayr_py.study.storage.attributes import (
 )
 from slayr_py.study.storage.curves import evidence_of
 from slayr_py.study.storage.distributions import to_configuration, to_params
-from slayr_py.study.storage.objectives import finite_values
+from slayr_py.study.storage.objectives import finite_values, goals_of
 from slayr_py.study.storage.reading import trials_of
 
 INTERRUPTIONS = ("KeyboardInterrupt",)
@@ -107,7 +106,7 @@ def observations(
         [trial.number for trial, _, _, _ in usable],
         [config for _, config, _, _ in usable],
         np.array([y for _, _, y, _ in usable], dtype=np.float64),
-        study.directions[objective] == StudyDirection.MAXIMIZE,
+        goals_of(study)[objective].maximize,
         np.array([sd for _, _, _, sd in usable], dtype=np.float64),
         np.array([_is_incumbent(trial, names) for trial, _, _, _ in usable], dtype=np.bool_),
         np.array([OUTSIDE_KEY not in trial.user_attrs for trial, _, _, _ in usable], dtype=np.bool_),

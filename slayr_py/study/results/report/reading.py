@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
 from scipy.special import ndtr
 
@@ -91,7 +90,7 @@ class Reading:
         self.trials = study.get_trials(deepcopy=False)
         self.record: Mapping[str, Any] = study_record(study) or {}
         self.has_several = has_several(study)
-        self.maximize = study.directions[0] == StudyDirection.MAXIMIZE
+        self.maximize = goals_of(study)[0].maximize
         self.noisy = is_noisy(study)
 
     @property
