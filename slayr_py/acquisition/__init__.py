@@ -24,7 +24,7 @@ from slayr_py.acquisition.functions import (
     lower_confidence_bound,
     probability_of_improvement,
 )
-from slayr_py.acquisition.maximise import Suggestion, suggest
+from slayr_py.acquisition.maximise import SearchKeywords as SearchKeywords, Suggestion, suggest
 from slayr_py.acquisition.optimum import Optima as Optima, sample_optima as sample_optima
 from slayr_py.acquisition.optimum_prior import (
     Beliefs as Beliefs,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 from ConfigSpace import Configuration
@@ -170,9 +170,20 @@ def suggest(
         raise DataError(f"acquisition {acquisition!r} cannot be divided by a cost; choose 'ei' or 'pi'")
     if prior is not None:
         criterion = criterion.logarithmic()
+    terms = SearchTerms(
+        pending=pending,
+        exclude=exclude,
+        feasibility=feasibility,
+        fixed=fixed,
+        prior=prior,
+        cost=cost,
+        interior=interior,
+        outcomes=outcomes,
+        effort=effort,
+    )
 
     def merit(search: Search) -> OneObjective:
-        believed = pending_that_count(search.running, search.models, best)
+        believed = pending_that_count(search.running, search.models, has_best=best is not None)
         standardised = np.inf if best is None else (best - posterior.y_mean) / posterior.y_sd
         known = best is not None or believed is not None
         if not known:
@@ -182,14 +193,51 @@ def suggest(
         return OneObjective(predictor, posterior.n_chains, criterion if known else NoCriterion(), state)
 
     with one_thread():
-        search = Search.of([posterior], pending, exclude, feasibility, fixed, effort, prior, cost, outcomes)
-        if prior is not None or best is None or not criterion.is_logarithm:
-            interior = False
-        search = replace(search, interior=interior)
+        applicable = terms.applicable(has_best=best is not None, is_logarithm=criterion.is_logarithm)
+        search = Search.of([posterior], applicable)
         maximised = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = maximised.error(found.encoded, posterior.chains(maximised.predictor.n_draws))
         return search.describe([maximised.predictor], found, error, note)
+
+
+class SearchKeywords(TypedDict):
+    """The keyword arguments that every suggestion of a study gives to `suggest` or `suggest_tradeoff`."""
+
+    rng: np.random.Generator
+    pending: Iterable[Mapping[str, object]]
+    exclude: Iterable[Mapping[str, object]]
+    feasibility: Sequence[Posterior]
+    least_feasible: float
+    fixed: Fixed | None
+    prior: OptimumPrior | None
+    cost: Posterior | None
+    interior: bool | None
+    outcomes: FloatArray | None
+
+
+@dataclass(frozen=True)
+class SearchTerms:
+    """What determines a `Search` besides the posteriors: the arguments of `suggest` and `suggest_tradeoff`."""
+
+    pending: Iterable[Mapping[str, object]]
+    exclude: Iterable[Mapping[str, object]]
+    feasibility: Sequence[Posterior]
+    fixed: Mapping[str, object] | Fixed | None
+    prior: OptimumPrior | None
+    cost: Posterior | None
+    interior: bool | None
+    outcomes: FloatArray | None
+    effort: Effort
+
+    def applicable(self, *, has_best: bool, is_logarithm: bool) -> SearchTerms:
+        """Return the terms without the belief in the interior if another belief, or no improvement, is maximised.
+
+        The belief multiplies an improvement. There is none without a best value, and none to multiply if the logarithm
+        of the criterion is not maximised.
+        """
+        is_factor = self.prior is None and has_best and is_logarithm
+        return self if is_factor else replace(self, interior=False)
 
 
 @dataclass(frozen=True)
@@ -209,8 +257,8 @@ class Search:
     effort : Effort
     most : int
         Most draws of an objective.
-    interior : bool or None
-        See `suggest`.
+    interior : bool
+        Whether the belief that the optimum is inside the ranges is a factor.
     """
 
     posteriors: Sequence[Posterior]
@@ -223,33 +271,30 @@ class Search:
     plateaus: Plateaus | None
     effort: Effort
     most: int
-    interior: bool | None = False
+    interior: bool
 
     @classmethod
-    def of(
-        cls,
-        posteriors: Sequence[Posterior],
-        pending: Iterable[Mapping[str, object]],
-        exclude: Iterable[Mapping[str, object]],
-        feasibility: Sequence[Posterior],
-        fixed: Mapping[str, object] | Fixed | None,
-        effort: Effort,
-        prior: OptimumPrior | None,
-        cost: Posterior | None,
-        outcomes: FloatArray | None,
-    ) -> Search:
-        """Encode the arguments of `suggest`."""
+    def of(cls, posteriors: Sequence[Posterior], terms: SearchTerms) -> Search:
+        """Encode the terms of a search."""
         encoder = posteriors[0].encoder
-        running = encoder.encode(list(pending))
+        running = encoder.encode(list(terms.pending))
         # At least one draw of each chain.
         chains = max(posterior.n_chains for posterior in posteriors)
-        most = min(effort.draws, max(chains, _FACTORS // len(posteriors[0].train) ** 2))
-        models = tuple(Feasibility.of(model, running, most) for model in feasibility)
-        kept = encoder.fix(fixed, "fixed: ") if isinstance(fixed, Mapping) else fixed
-        price = None if cost is None else Cost.of(cost, most)
-        flat = None if outcomes is None else Plateaus.of(posteriors[0].train, outcomes)
-        excluded = encoder.encode(list(exclude))
-        return cls(posteriors, running, excluded, models, price, kept, prior, flat, effort, most)
+        most = min(terms.effort.draws, max(chains, _FACTORS // len(posteriors[0].train) ** 2))
+        plateaus = None if terms.outcomes is None else Plateaus.of(posteriors[0].train, terms.outcomes)
+        return cls(
+            posteriors=posteriors,
+            running=running,
+            excluded=encoder.encode(list(terms.exclude)),
+            models=tuple(Feasibility.of(model, running, most) for model in terms.feasibility),
+            cost=None if terms.cost is None else Cost.of(terms.cost, most),
+            kept=encoder.fix(terms.fixed, "fixed: ") if isinstance(terms.fixed, Mapping) else terms.fixed,
+            prior=terms.prior,
+            plateaus=plateaus,
+            effort=terms.effort,
+            most=most,
+            interior=plateaus is None if terms.interior is None else terms.interior,
+        )
 
     def run(self, merit: Merit, rng: np.random.Generator, least_feasible: float) -> tuple[Found, str]:
         """Return the configuration to suggest, and the reason if it is not the maximum."""
@@ -266,7 +311,7 @@ class Search:
         if self.plateaus is not None:
             reasons = ["values repeat those of points nearby, so that the probability of a new value is a factor"]
         inside = None
-        if self.interior or (self.interior is None and self.plateaus is None):
+        if self.interior:
             best = best_first(first, doubtful)[:1] if front is None or not len(front) else front
             inside = Interior.of(first.encoder, first.train[best])
         landscape = Landscape(
@@ -301,13 +346,14 @@ def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_
     return sum(model.log_probability(train) for model in models) < np.log(0.5) if models else None
 
 
-def pending_that_count(pending: Encoded, models: Sequence[Feasibility], best: float | None) -> Encoded | None:
+def pending_that_count(pending: Encoded, models: Sequence[Feasibility], has_best: bool) -> Encoded | None:
     """Return the pending configurations whose believed values count as observed ones; None if there are none.
 
-    If a feasible value is known, all of them count: beside a pending configuration, a feasible one improves on nothing,
-    because the pending one is feasible then too. Otherwise only those count that are probably feasible.
+    If a feasible value is known (``has_best``), all of them count: beside a pending configuration, a feasible one
+    improves on nothing, because the pending one is feasible then too. Otherwise only those count that are probably
+    feasible.
     """
-    if best is None and len(pending):
+    if not has_best and len(pending):
         pending = pending[sum(model.log_probability(pending) for model in models) >= np.log(0.5)]
     return pending if len(pending) else None
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from slayr_py.acquisition.boxes import non_dominated_boxes
 from slayr_py.acquisition.effort import DEFAULT, Effort
-from slayr_py.acquisition.maximise import Search, Suggestion, pending_that_count
+from slayr_py.acquisition.maximise import Search, SearchTerms, Suggestion, pending_that_count
 from slayr_py.acquisition.merit import HypervolumeImprovement, Merit
 from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.errors import DataError
@@ -76,10 +75,22 @@ def suggest_tradeoff(
     centre = np.array([posterior.y_mean for posterior in posteriors])
     scale = np.array([posterior.y_sd for posterior in posteriors])
 
+    terms = SearchTerms(
+        pending=pending,
+        exclude=exclude,
+        feasibility=feasibility,
+        fixed=fixed,
+        prior=prior,
+        cost=cost,
+        interior=interior,
+        outcomes=outcomes,
+        effort=effort,
+    )
+
     def merit(search: Search) -> tuple[Merit, list[Predictor]]:
         predictors = [posterior.predictor(search.most).with_pending(search.running) for posterior in posteriors]
         known = values
-        if (believed := pending_that_count(search.running, search.models, None if front is None else 0.0)) is not None:
+        if (believed := pending_that_count(search.running, search.models, has_best=front is not None)) is not None:
             pairs = zip(predictors, posteriors, strict=True)
             medians = [each.predict(believed, of.y_mean, of.y_sd).centre_and_spread()[0] for each, of in pairs]
             known = np.vstack([values, np.column_stack(medians)])
@@ -89,8 +100,7 @@ def suggest_tradeoff(
         return improvement if len(known) else improvement.nothing(), predictors
 
     with one_thread():
-        search = Search.of(posteriors, pending, exclude, feasibility, fixed, effort, prior, cost, outcomes)
-        search = replace(search, interior=interior if prior is None and front is not None else False)
+        search = Search.of(posteriors, terms.applicable(has_best=front is not None, is_logarithm=True))
         maximised, predictors = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = float("nan")

@@ -15,6 +15,7 @@ from slayr_py.acquisition.effort import Effort
 from slayr_py.acquisition.interior import Interior
 from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.maximisation import Maximisation
+from slayr_py.acquisition.maximise import SearchTerms
 from slayr_py.acquisition.merit import OneObjective
 from slayr_py.space import Encoder
 
@@ -86,6 +87,16 @@ def sloping():
     configs = gp.encoder.sobol(6, 1)
     y = [float(np.sin(9 * c["x0"]) + np.cos(7 * c["x1"]) + c["x2"] * c["x3"]) for c in configs]
     return gp.fit(configs, y, method="map", seed=1)
+
+
+@pytest.mark.parametrize("interior", [True, None])
+def test_the_belief_is_left_out_with_another_one_or_without_an_improvement(interior):
+    given = {"pending": (), "exclude": (), "feasibility": (), "fixed": None, "cost": None, "outcomes": None}
+    terms = SearchTerms(**given, prior=None, interior=interior, effort=Effort())
+    other = replace(terms, prior=sl.acquisition.OptimumPrior.of({"x": sl.Normal(1.0, 1.0)}, mixed()))
+    assert terms.applicable(has_best=True, is_logarithm=True).interior is interior
+    for each, known in ((terms, (False, True)), (terms, (True, False)), (other, (True, True))):
+        assert each.applicable(has_best=known[0], is_logarithm=known[1]).interior is False
 
 
 @pytest.mark.stan

@@ -264,12 +264,11 @@ class SamplerOptions:
     def inside(self, n_objectives: int) -> bool | None:
         """Return whether the optimum is believed to be inside the ranges; None: unless plateaus exist.
 
-        By default that of one objective is, unless there is another belief, or a criterion that no factor can multiply.
-        The ends of a front are often at bounds.
+        By default that of one objective is, unless there is another belief, even in the suggestions without it. The
+        ends of a front are often at bounds. A search leaves the belief out where no factor can multiply the criterion.
         """
         if self.interior is None:
-            default = n_objectives == 1 and self.prior is None and self.criterion.is_logarithm
-            return None if default else False
+            return None if n_objectives == 1 and self.prior is None else False
         return self.interior
 
     @property

@@ -6,14 +6,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 from ConfigSpace import Configuration
 from optuna import Study
 from optuna.trial import FrozenTrial
 
-from slayr_py.acquisition import OptimumPrior, Suggestion, suggest, suggest_tradeoff
+from slayr_py.acquisition import OptimumPrior, SearchKeywords, Suggestion, suggest, suggest_tradeoff
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.space import Fixed, FloatArray, jsonable
 from slayr_py.study.model.incumbent import Front, counts_as_noisy, front_of, incumbent
@@ -111,7 +111,7 @@ class Proposal(AbstractContextManager["Proposal"]):
         repeatable = self.observed[0].configs if self._noisy else ()
         with reading_once(self.study):
             self._known = with_configuration(self.study, self.trial)
-            options: dict[str, Any] = {
+            options: SearchKeywords = {
                 "rng": np.random.default_rng(self.stream),
                 "pending": pending(self.study, space, self.trial, self.design),
                 # Failed trials too: a model that ignores failures would suggest their configurations again.
@@ -131,13 +131,13 @@ class Proposal(AbstractContextManager["Proposal"]):
                     fitted.posteriors, front=front, reference=reference, noisy=self._noisy, **options
                 )
             criterion = self.proposer.options.criterion
-            options["t"] = self.trial.number + 1 - len(self.design)
-            suggestion = suggest(fitted.posterior, criterion, best=self._improved, **options)
+            t = self.trial.number + 1 - len(self.design)
+            suggestion = suggest(fitted.posterior, criterion, best=self._improved, t=t, **options)
             self._beyond = self._useful_value(fitted.posterior, suggestion)
             if self._beyond is None:
                 return suggestion
             options["rng"] = np.random.default_rng(self.stream)
-            return suggest(fitted.posterior, criterion, best=self._beyond, **options)
+            return suggest(fitted.posterior, criterion, best=self._beyond, t=t, **options)
 
     @property
     def _noisy(self) -> bool:
