@@ -242,13 +242,14 @@ class Build:
 
 @contextmanager
 def _linked(folders: Sequence[Path], work: Path) -> Iterator[list[str]]:
-    """Link folders into the working directory of stanc under their own names; yield the relative paths."""
+    """Link folders into the working directory of stanc under their names; yield the relative paths."""
     place = work / "include"
     place.mkdir()
     links: dict[str, Path] = {}
     try:
         for folder in dict.fromkeys(folders):
-            name = f"{folder.name}-{len(links)}" if folder.name in links or not folder.name else folder.name
+            own = folder.name.replace(",", "_")  # stanc separates the folders by commas
+            name = f"{own}-{len(links)}" if own in links or not own else own
             links[name] = place / name
             links[name].symlink_to(folder, target_is_directory=True)
         yield [f"{place.name}/{name}" for name in links]

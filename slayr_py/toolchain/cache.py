@@ -23,9 +23,20 @@ def cache_dir() -> Path:
     """Return the folder of the assembled CmdStan and the compiled programs.
 
     It is ``SLAYR_CACHE_DIR`` if that is set, else a folder in the user's cache.
+
+    Raises
+    ------
+    ToolchainError
+        If there is neither, since the user has no home folder.
     """
     chosen = os.environ.get("SLAYR_CACHE_DIR")
-    return Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path("slayr")
+    try:
+        folder = Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path("slayr")
+    except RuntimeError:  # the home folder is unknown
+        folder = Path("~")
+    if not folder.is_absolute():  # some versions of platformdirs leave "~" as it is
+        raise ToolchainError("there is no home folder for the cache. Set SLAYR_CACHE_DIR to a folder.")
+    return folder
 
 
 def cache_error(error: OSError) -> ToolchainError:

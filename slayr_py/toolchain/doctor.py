@@ -65,7 +65,7 @@ def doctor(build: bool = False) -> list[Check]:
     if prebuilt.ok:
         compilation = [_optional(check) for check in compilation]
     cmdstanpy = Check("cmdstanpy", True, importlib.metadata.version("cmdstanpy"))
-    checks = [python, *([prebuilt] if find_prebuilt() else []), cmdstanpy, *compilation, _cache()]
+    checks = [python, *([prebuilt] if find_prebuilt() else []), cmdstanpy, *compilation, _check("cache", _cache)]
     if build:
         checks.append(_check("a compiled program", _compile_and_draw))
     return checks
@@ -123,20 +123,17 @@ def _cmdstan() -> str:
     return "none yet; it is assembled from httpstan at the first use"
 
 
-def _cache() -> Check:
+def _cache() -> str:
     folder = cache_dir()
     try:
         make_folder(folder)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        remedy = "Free disk space or change permissions there, or set SLAYR_CACHE_DIR to another folder."
-        return Check("cache", False, f"{folder} cannot be written: {error.strerror}", remedy)
-    return _check("cache", _contents)
-
-
-def _contents() -> str:
-    folder = cache_dir()
+        raise ToolchainError(
+            f"{folder} cannot be written: {error.strerror}. "
+            "Free disk space or change permissions there, or set SLAYR_CACHE_DIR to another folder."
+        ) from error
     if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0):
         raise noexec_error()
     check_owner(folder / "programs", *folder.glob("cmdstan-*"))

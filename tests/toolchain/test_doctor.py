@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from types import SimpleNamespace
 
+import platformdirs
 import pytest
 
 from slayr_py.toolchain import doctor
@@ -37,3 +39,12 @@ def test_doctor_reports_a_cache_on_a_disk_from_which_no_program_runs(own_cache, 
     monkeypatch.setattr(os, "statvfs", lambda folder: SimpleNamespace(f_flag=8 if folder == own_cache else 0))
     cache = next(check for check in doctor() if check.name == "cache")
     assert not cache.ok and "mounted noexec" in cache.detail and "SLAYR_CACHE_DIR" in cache.remedy
+
+
+@pytest.mark.parametrize("folder", ["~/.cache/slayr", "~nobody-has-this-name/slayr"])
+def test_doctor_reports_a_user_without_a_home_folder(monkeypatch, folder):
+    monkeypatch.delenv("SLAYR_CACHE_DIR", raising=False)
+    found = Path if folder.startswith("~/") else lambda path: Path(path).expanduser()  # which raises RuntimeError
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda _: found(folder))
+    cache = next(check for check in doctor() if check.name == "cache")
+    assert not cache.ok and "no home folder" in cache.detail and "SLAYR_CACHE_DIR" in cache.remedy

@@ -17,6 +17,7 @@ from testing_processes import ends, started
 from slayr_py.errors import CompileError, ToolchainError
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.toolchain import Build, compile_program, compile_together, ensure_cmdstan, prepare_build
+from slayr_py.toolchain.building import _linked
 from slayr_py.toolchain.tools import run_tool
 
 ROOT = Path(__file__).parents[2]
@@ -93,6 +94,12 @@ def test_key_depends_on_the_text_of_nested_includes(scripted, source, tmp_path):
     assert first.source_hash != second.source_hash
     (functions / "b.stan").write_text("real one() { return 1; }\n")
     assert compile_program(source, include_paths=[functions]) == first
+
+
+def test_names_of_folders_of_includes_may_have_commas(tmp_path):
+    (tmp_path / "a,b").mkdir()
+    with _linked([tmp_path / "a,b", tmp_path / "a_b"], tmp_path) as links:
+        assert links == ["include/a_b", "include/a_b-1"]
 
 
 def test_key_depends_on_options_and_header(scripted, source, tmp_path):

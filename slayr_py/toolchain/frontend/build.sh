@@ -19,7 +19,7 @@ libraries=-Llib
 [ -n "$NO_SUNDIALS" ] || libraries="$libraries -lsundials_cvodes -lsundials_idas -lsundials_kinsol -lsundials_nvecserial"
 if [ -n "$STAN_THREADS" ]; then
   shared="$shared -DSTAN_THREADS"
-  libraries="$libraries -ltbb -Wl,-rpath,'$PWD/lib'"
+  libraries="$libraries -ltbb -Wl,-rpath,\"\$PWD/lib\""
   # Without this, LD_LIBRARY_PATH would take precedence over the library with which the program was linked.
   [ "$(uname -s)" = Darwin ] || libraries="$libraries -Wl,--disable-new-dtags"
 fi
@@ -36,12 +36,14 @@ esac
 build=build/$(printf '%s' "$CXX $shared" | cksum | cut -d ' ' -f 1)
 frontend=$build/frontend.o
 
+# Paths may have any characters: commands have them as variables, which eval expands.
+
 # Write a file under another name and rename it: a killed run, or two at once, never leave a partial file.
 atomically() {
   mkdir -p "$(dirname "$1")"
   made=$1.$$.tmp
   echo "$2 -o $1"
-  if eval "$2 -o '$made'"; then mv -f "$made" "$1"; else rm -f "$made"; exit 1; fi
+  if eval "$2 -o \"\$made\""; then mv -f "$made" "$1"; else rm -f "$made"; exit 1; fi
 }
 
 compile_frontend() {
@@ -63,12 +65,13 @@ compile_program() {
         atomically $header.gch "$compile -O$O -x c++-header frontend/model_header.hpp"
       fi ;;
   esac
-  includes="-include $header${USER_HEADER:+ -include '$USER_HEADER'}"
+  includes="-include $header"
+  [ -z "$USER_HEADER" ] || includes="$includes -include \"\$USER_HEADER\""
   if [ -n "$MATH_HEADER" ]; then
-    includes="-include frontend/tbb.hpp -include '$MATH_HEADER' $includes"
+    includes="-include frontend/tbb.hpp -include \"\$MATH_HEADER\" $includes"
   fi
   echo "$compile -O$O $includes -x c++ -c $1.hpp -o $1.o"
-  eval "$compile -O$O $includes -x c++ -c '$1.hpp' -o '$1.o'"
+  eval "$compile -O$O $includes -x c++ -c \"\$1.hpp\" -o \"\$1.o\""
 }
 
 case $1 in
@@ -79,7 +82,7 @@ case $1 in
     compile_program "$2"
     wait $!
     echo "$CXX $shared $2.o $frontend -o $2"
-    eval "$CXX $shared '$2.o' $frontend $LDFLAGS $libraries -o '$2'"
+    eval "$CXX $shared \"\$2.o\" $frontend $LDFLAGS $libraries -o \"\$2\""
     rm -f "$2.o" ;;
   *) echo "build.sh has no command \"$1\"; give objects, frontend or program" >&2; exit 2 ;;
 esac
