@@ -55,6 +55,7 @@ class Candidates:
     def at(cls, encoded: Encoded, rng: np.random.Generator, fixed: Fixed | None = None) -> Candidates:
         """Return known configurations as candidates. The genotype of an inactive parameter is arbitrary."""
         encoder = encoded.encoder
+        assert isinstance(encoder, Encoder)
         return cls(np.where(encoded.active, encoded.unit_values, encoder.uniform(len(encoded), rng, fixed)), encoded)
 
     def concatenate(self, other: Candidates) -> Candidates:
@@ -76,6 +77,7 @@ class Candidates:
     ) -> Candidates:
         """Return the valid perturbations of these rows."""
         encoder = self.encoded.encoder
+        assert isinstance(encoder, Encoder)
         return Candidates.of(encoder, perturb(encoder, self.genotypes[rows], rng, sizes), fixed)
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.space.dimension import FloatArray
-
-if TYPE_CHECKING:
-    from slayr_py.space.encoder import Encoder
+from slayr_py.space.layout import Layout
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +22,7 @@ class Encoded:
     unit_values : (n, D) float64
         Values of real parameters in [0, 1], indices of levels of other parameters; 0 where inactive.
     active : (n, D) bool
-    encoder : Encoder
+    encoder : Layout
         The encoder that made the arrays.
     raw : (n, D) float64, optional
         Real parameters in the user's units, since a logarithmic unit value loses their last digits. Without ``raw``,
@@ -33,7 +31,7 @@ class Encoded:
 
     unit_values: FloatArray
     active: NDArray[np.bool_]
-    encoder: Encoder
+    encoder: Layout
     raw: FloatArray | None = None
 
     def __post_init__(self) -> None:

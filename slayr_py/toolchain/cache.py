@@ -55,15 +55,23 @@ def noexec_error() -> ToolchainError:
     )
 
 
+def is_noexec(path: Path) -> bool:
+    """Return whether the disk of a file or a folder is mounted so that no program on it can be run."""
+    try:
+        return bool(os.statvfs(path).f_flag & os.ST_NOEXEC)
+    except (OSError, AttributeError):  # it cannot be read, or the system has no such mounts
+        return False
+
+
 def check_executable(program: Path) -> None:
-    """Check that the disk of the cache lets a program run that has the permission.
+    """Check that the disk of a program in the cache lets programs run.
 
     Raises
     ------
     ToolchainError
         If the disk is mounted noexec.
     """
-    if program.stat().st_mode & 0o111 and not os.access(program, os.X_OK):
+    if is_noexec(program):
         raise noexec_error()
 
 

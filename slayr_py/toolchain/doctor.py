@@ -13,7 +13,7 @@ from pathlib import Path
 
 from slayr_py.errors import ToolchainError
 from slayr_py.toolchain.building import compile_program
-from slayr_py.toolchain.cache import cache_dir, check_owner, make_folder, noexec_error
+from slayr_py.toolchain.cache import cache_dir, check_owner, is_noexec, make_folder, noexec_error
 from slayr_py.toolchain.cleaning import UNUSED_DAYS, cache_size, unused_folders
 from slayr_py.toolchain.cmdstan import ensure_cmdstan, find_cmdstan, ignored_cmdstans
 from slayr_py.toolchain.compiler import find_compiler, find_make
@@ -134,7 +134,7 @@ def _cache() -> str:
             f"{folder} cannot be written: {error.strerror}. "
             "Free disk space or change permissions there, or set SLAYR_CACHE_DIR to another folder."
         ) from error
-    if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0):
+    if is_noexec(folder):
         raise noexec_error()
     check_owner(folder / "programs", *folder.glob("cmdstan-*"))
     text = f"{folder}, {cache_size() / 1e6:.0f} MB"

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from testing_processes import ends, started
@@ -149,15 +150,15 @@ NOEXEC = r"programs in .*cache cannot be run: its disk is mounted noexec\. Set S
 
 
 def test_a_cache_on_a_disk_from_which_no_program_runs_is_an_error(scripted, source, compilations, monkeypatch):
-    def mounted_noexec(path, mode, access=os.access):
-        return access(path, mode) and Path(path).name != "p"
+    def mounted_noexec(path):
+        return SimpleNamespace(f_flag=os.ST_NOEXEC if Path(path).name == "p" else 0)
 
     with monkeypatch.context() as mount:
-        mount.setattr(os, "access", mounted_noexec)
+        mount.setattr(os, "statvfs", mounted_noexec)
         with pytest.raises(ToolchainError, match=NOEXEC):
             compile_program(source)
     program = compile_program(source)
-    monkeypatch.setattr(os, "access", mounted_noexec)
+    monkeypatch.setattr(os, "statvfs", mounted_noexec)
     with pytest.raises(ToolchainError, match=NOEXEC):
         compile_program(source)
     assert program.exe.is_file() and compilations() == 2
@@ -172,7 +173,7 @@ def test_a_tool_in_a_cache_on_such_a_disk_is_the_same_error(own_cache, write_scr
     for message in ("cannot run .*stanc: Permission denied", NOEXEC):
         with pytest.raises(ToolchainError, match=message):
             run_tool([str(own_cache / "stanc")], own_cache, "failed")
-        monkeypatch.setattr(os, "access", lambda path, mode: False)
+        monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=os.ST_NOEXEC))
 
 
 def test_unreadable_sources_raise(scripted, tmp_path):

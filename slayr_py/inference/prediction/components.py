@@ -67,7 +67,7 @@ class Components:
 
         A parameter with one of these names is a column with the prefix ``params_``.
         """
-        configs = pd.DataFrame([dict(config) for config in self.configs.encoder.decode(self.configs)])
+        configs = pd.DataFrame([dict(config) for config in self.configs.encoder.decode(self.configs)])  # type: ignore[attr-defined]
         configs = configs.rename(columns={name: f"params_{name}" for name in ("summand", "mean", "sd")})
         parts = [
             configs.assign(summand=name, mean=mean, sd=sd)
@@ -101,7 +101,7 @@ class Components:
             parameter = encoder.real_names[0]
         if parameter not in encoder.real_names:
             raise DataError(f"the parameter of the horizontal axis is {parameter!r}; use one of {encoder.real_names}")
-        configs = encoder.decode(self.configs)
+        configs = encoder.decode(self.configs)  # type: ignore[attr-defined]
         values = np.array([config.get(parameter, np.nan) for config in configs])
         order = np.argsort(values, kind="stable")
         figure = Figure(figsize=(8, 2 * len(self.names)), layout="constrained")

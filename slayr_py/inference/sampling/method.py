@@ -15,7 +15,7 @@ import cmdstanpy
 from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, Check
 from slayr_py.inference.sampling.command import DIGITS, CommonArguments
-from slayr_py.inference.sampling.options import METHODS, FitOptions
+from slayr_py.inference.sampling.options import POINT_ESTIMATES, FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.run_folder import run_folder
 from slayr_py.inference.sampling.seeds import stan_seed
@@ -24,6 +24,9 @@ from slayr_py.space import FloatArray
 
 Kind = Literal["carried", "warm", "cold"]
 """Whether the chains of a fit start "warm" or "cold", or its posterior is "carried" from an earlier one."""
+
+METHODS: dict[str, FitMethod] = {}
+"""Fit methods by name."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ class FitMethod(ABC):
         super().__init_subclass__(**kwargs)
         if "name" in vars(cls):
             METHODS[cls.name] = cls()
+            POINT_ESTIMATES[cls.name] = cls.point_estimate
 
     @property
     def warm_starts(self) -> bool:

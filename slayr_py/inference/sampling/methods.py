@@ -8,8 +8,8 @@ from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut
 from slayr_py.inference.diagnostics.checks import Diagnostics, diagnose
 from slayr_py.inference.sampling.approximations import Laplace as Laplace, Mode as Mode, Pathfinder as Pathfinder
 from slayr_py.inference.sampling.carried import Carried as Carried
+from slayr_py.inference.sampling.method import METHODS as METHODS
 from slayr_py.inference.sampling.nuts import Nuts as Nuts
-from slayr_py.inference.sampling.options import METHODS as METHODS
 from slayr_py.inference.sampling.output import Run
 from slayr_py.space import FloatArray
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from typing_extensions import Unpack
 
 from slayr_py.arguments import check_flag, check_integer, check_probability
 from slayr_py.errors import DataError, did_you_mean
-
-if TYPE_CHECKING:
-    from slayr_py.inference.sampling.method import FitMethod
 
 Method = Literal["nuts", "carried", "pathfinder", "laplace", "map"]
 """The fit methods of the package."""
@@ -22,8 +19,8 @@ _NAMES = get_args(Method)
 LARGEST_DRAWS = 1_000_000
 """Largest number of iterations of all chains."""
 
-METHODS: dict[str, FitMethod] = {}
-"""Fit methods by name: a subclass of `slayr_py.inference.sampling.method.FitMethod` adds its own."""
+POINT_ESTIMATES: dict[str, bool] = dict.fromkeys(_NAMES, False)
+"""Whether each fit method returns one point: each subclass of `slayr_py.inference.sampling.method.FitMethod` enters it."""
 
 
 class FitKeywords(TypedDict, total=False):
@@ -90,8 +87,8 @@ class FitOptions:
     pointwise: bool = field(default=True, metadata={"help": "Compute leave-one-out of every observation."})
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise DataError(f"unknown method {self.method!r}{did_you_mean(self.method, METHODS)}")
+        if self.method not in list(POINT_ESTIMATES):
+            raise DataError(f"unknown method {self.method!r}{did_you_mean(self.method, POINT_ESTIMATES)}")
         for name in ("chains", "warmup", "draws", "max_treedepth", "ess"):
             if name != "ess" or self.ess is not None:
                 object.__setattr__(self, name, check_integer(name, getattr(self, name)))
@@ -150,7 +147,7 @@ class FitOptions:
         """
         if options is None:
             chosen = cls().updated(**single)
-            if METHODS[chosen.method].point_estimate and chosen.ess is not None:
+            if POINT_ESTIMATES[chosen.method] and chosen.ess is not None:
                 raise DataError(
                     f"ess is {chosen.ess}, but method={chosen.method!r} returns one point; leave ess out, or use "
                     "method='nuts'"

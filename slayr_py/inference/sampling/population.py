@@ -353,7 +353,8 @@ class StandardNormal(NamedTuple):
 
     def log_density(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return log densities (m,) at points (m, P), and their gradients (m, P)."""
-        return -0.5 * (np.square(points).sum(axis=1) + self.p * np.log(2 * np.pi)), -points
+        squares = np.square(np.ascontiguousarray(points.T)).sum(axis=0)  # summed in the order of `Normals`
+        return -0.5 * (squares + self.p * np.log(2 * np.pi)), -points
 
 
 def normal_mixture(

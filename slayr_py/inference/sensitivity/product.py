@@ -98,6 +98,7 @@ class _Integrals(NamedTuple):
     def of(cls, expansion: Expansion, i: int, rules: Sequence[Rule]) -> _Integrals:
         """Integrate the functions of draw i."""
         encoder = expansion.centres.encoder
+        assert isinstance(encoder, Encoder)
         draw = {name: values[i : i + 1] for name, values in expansion.draws.items()}
         centres = expansion.centres.unit_values
         pairs = ((rule.nodes, column) for rule, column in zip(rules, centres.T, strict=True))

@@ -111,7 +111,7 @@ def good(study: Study, posterior: Posterior, epsilon: float, probability: float,
         best = int(np.argmax(near))
         # "linear" would interpolate between infinite regrets; with 1% more, three digits are never too few
         enough = 1.01 * np.quantile(optima.regrets, probability, axis=0, method="higher").min()
-        config = jsonable(dict(optima.pool.encoder.decode(optima.pool[[best]])[0]))
+        config = jsonable(dict(optima.pool.encoder.decode(optima.pool[[best]])[0]))  # type: ignore[attr-defined]
         raise DataError(
             f"no configuration is within {epsilon:g} of the optimum with probability {probability:g}; the most "
             f"probable is {config} with {near[best]:.2g}. Evaluate more, or take epsilon >= {enough:.3g}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -281,19 +281,23 @@ def regret_table(study: Study) -> pd.DataFrame:
         epsilon, mean of the regret, upper (its quantile with the probability target), inflation (factor on the standard
         deviations of the function), stop (whether the rule held). See `slayr_py.Regret`.
     """
+    return _regret_rows(regret_records(study))
+
+
+def _regret_rows(records: Sequence[tuple[int, Mapping[str, Any]]]) -> pd.DataFrame:
     columns = ["number", "incumbent", "observations", "epsilon", "target", "probability", "mean", "upper"]
     columns += ["inflation", "stop"]
-    return pd.DataFrame([{"number": number, **record} for number, record in regret_records(study)], columns=columns)
+    return pd.DataFrame([{"number": number, **record} for number, record in records], columns=columns)
 
 
 def last_regret(study: Study) -> pd.Series | None:
     """Return the last row of `regret_table`, or that by which its rule had stopped the study; None without rows."""
-    table = regret_table(study)
-    if table.empty:
+    records = regret_records(study)
+    if not records:
         return None
-    records = [record for _, record in regret_records(study)]
-    stopped = stopping_record(study, records[-1])
-    return table.iloc[-1 if stopped is None else records.index(stopped)]
+    estimates = [record for _, record in records]
+    stopped = stopping_record(estimates, estimates[-1])
+    return _regret_rows(records).iloc[-1 if stopped is None else estimates.index(stopped)]
 
 
 def found_kernels(study: Study) -> str | None:

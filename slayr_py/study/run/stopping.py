@@ -19,7 +19,7 @@ from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.model.incumbent import counts_as_noisy, front_task
 from slayr_py.study.model.proposer import Fitted
 from slayr_py.study.sampler import declared_space_of
-from slayr_py.study.storage.attributes import REGRET_KEY, stopping_record, suggestion_record
+from slayr_py.study.storage.attributes import REGRET_KEY, regret_records, stopping_record, suggestion_record
 from slayr_py.study.storage.objectives import given_reference, goals_of
 from slayr_py.study.storage.suggestion import Predicted, SuggestionRecord
 from slayr_py.study.storage.trials import Observations
@@ -122,7 +122,7 @@ class Regret:
         `estimate` does.
         """
         rule = {"epsilon": self.epsilon, "target": self.probability, "about": _about(study, _declared(study))}
-        stored = stopping_record(study, rule)
+        stored = stopping_record((record for _, record in regret_records(study)), rule)
         if stored is not None:
             return RegretEstimate(*(stored[name] for name in RegretEstimate._fields))
         return self.estimate(study)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from ConfigSpace import ConfigurationSpace
@@ -217,12 +217,12 @@ def regret_records(study: Study) -> list[tuple[int, Mapping[str, Any]]]:
     return [(last, records[last, n]) for last, n in sorted(records)]
 
 
-def stopping_record(study: Study, rule: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the first estimate by which a rule, or a stricter one about the same, has stopped the study.
+def stopping_record(records: Iterable[Mapping[str, Any]], rule: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the first of some estimates by which a rule, or a stricter one about the same, stopped the study.
 
     ``rule`` has epsilon, target and about, as an estimate has them.
     """
-    for _, record in regret_records(study):
+    for record in records:
         if record.get("stop") is True and record.get("about") == rule.get("about"):
             epsilon, target = (record.get(name) for name in ("epsilon", "target"))
             if _at_most(epsilon, rule.get("epsilon")) and _at_most(rule.get("target"), target):

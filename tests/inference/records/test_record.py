@@ -46,7 +46,15 @@ def test_a_record_made_elsewhere_is_the_same(rounds, tmp_path):
 def test_a_record_has_every_argument_of_cmdstan_with_its_value(rounds):
     first, *further = rounds.record["calls"]
     wanted = {"method": "sample", "num_samples": 30, "num_warmup": 60, "delta": 0.8, "gamma": 0.05, "t0": 10}
-    wanted |= {"init_buffer": 75, "max_depth": 10, "metric": "diag_e", "init": 2, "seed": 2, "sig_figs": 18}
+    wanted |= {
+        "init_buffer": 9,
+        "term_buffer": 6,
+        "max_depth": 10,
+        "metric": "diag_e",
+        "init": 2,
+        "seed": 2,
+        "sig_figs": 18,
+    }
     assert first == first | wanted
     assert further and all("delta" not in call and call["init"] == "the last draws" for call in further[:1])
     arguments = rounds.record["arguments"]

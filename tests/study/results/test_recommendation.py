@@ -125,6 +125,7 @@ def test_values_with_known_errors_have_a_recommendation(plane, quick):
     assert result.recommended.mean > result.best_value == -2.0
 
 
+@pytest.mark.filterwarnings("ignore:history row 1. 'x <= 0.5' is violated:UserWarning")
 def test_the_known_error_of_an_infeasible_value_leaves_a_study_exact():
     history = pd.DataFrame({"x": [0.3, 0.9], "value": [1.0, 2.0], "y_sd": [0.0, 0.05]})
     for within, noisy in ((["x <= 0.5"], False), (None, True)):

@@ -12,7 +12,7 @@ import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
 from optuna.trial import TrialState
-from testing_studies import NUTS, advance, creased_bowl, starts_of_fits
+from testing_studies import NUTS, advance, creased_bowl, starts_of_fits, suggestion
 
 import slayr_py as sl
 from slayr_py.errors import InferenceError, StorageError
@@ -107,7 +107,8 @@ def test_a_failed_trial_provides_a_warm_start(plane):
     study = advance(create_study(plane, **NUTS, failures="ignore"), 4)
     study.tell(ask(study), state=TrialState.FAIL)
     # The next trial has the same data, so that it shares the fit.
-    assert starts_of_fits(advance(study, 2))[-3:] == ["cold", "cold", "warm"]
+    fits = [suggestion(trial)["fit"] for trial in advance(study, 2).trials[4:]]
+    assert [[*fit["abandoned"], fit][0]["start"] for fit in fits] == ["cold", "cold", "warm"]
     gp = study.sampler.strategy.surrogate.gp
     options = FitOptions(chains=2)
     assert last_warm_start(study, 6, gp, options, range(6)) is not None
