@@ -343,6 +343,7 @@ class Posterior:
         terms = [part.log_success(new)[rows] for part, rows in self.rows_of(self.n_draws)]
         return np.asarray(np.exp(np.concatenate(terms)).mean(axis=0))
 
+    @ignoring_underflow
     def predictor(self, n_draws: int | None = None) -> Predictor:
         """Return a predictor from at most ``n_draws`` draws (all by default).
 

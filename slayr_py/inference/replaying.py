@@ -22,6 +22,7 @@ from slayr_py.inference.records.environment import differences, environment
 from slayr_py.inference.records.record import array_digest, check_format
 from slayr_py.inference.records.summary import compare, entries, summarise
 from slayr_py.inference.sampling.methods import METHODS
+from slayr_py.inference.sampling.nuts import recorded_stages
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.programs import Implementation, compiled
@@ -29,6 +30,7 @@ from slayr_py.inference.sampling.run import run
 from slayr_py.inference.sampling.seeds import stan_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.space import Within
+from slayr_py.threads import ignoring_underflow
 from slayr_py.toolchain import CompiledProgram
 
 _Read = TypeVar("_Read")
@@ -77,6 +79,7 @@ class Replay:
     record: dict[str, Any] = field(repr=False)
 
 
+@ignoring_underflow
 def replay(
     source: str | Path | Posterior | Mapping[str, Any],
     data: Mapping[str, Any] | None = None,
@@ -152,6 +155,7 @@ def _replay(record: Mapping[str, Any], data: Mapping[str, Any], progress: Callab
     )
 
 
+@ignoring_underflow
 def posterior_again(
     record: Mapping[str, Any], observed: Observed, progress: Callable[[str], None] | None = None
 ) -> Posterior:
@@ -186,6 +190,7 @@ class _RecordedRun:
     options: FitOptions
     seed: int
     start: WarmStart | None
+    stages: Mapping[str, int]
 
     def run(
         self, data: Mapping[str, Any], progress: Callable[[str], None] | None = None
@@ -197,7 +202,9 @@ class _RecordedRun:
             if self.likelihood == "readable":
                 raise
             program = compiled(self.program, progress, "readable")
-        result = run(program, data, self.options, seed=self.seed, start=self.start, progress=progress)
+        result = run(
+            program, data, self.options, seed=self.seed, start=self.start, progress=progress, stages=self.stages
+        )
         return program, result
 
 
@@ -244,7 +251,8 @@ def _parse(record: Mapping[str, Any]) -> _RecordedRun:
     if record["summary"].keys() != entries(model).keys():
         raise ValueError(f"its summary has {', '.join(record['summary'])}, its model has {', '.join(entries(model))}")
     compare(record["summary"], record["summary"])
-    return _RecordedRun(model, program, likelihood, options, arguments["seed"], start)
+    stages = recorded_stages(record.get("calls", ()))
+    return _RecordedRun(model, program, likelihood, options, arguments["seed"], start, stages)
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from slayr_py.study.storage.fit_records import keys, with_stored_once
 from slayr_py.study.storage.objectives import goal_of, goals_of
 from slayr_py.study.storage.pieces import stored
 from slayr_py.study.storage.trials import Results, from_ranges, observations, to_ranges
+from slayr_py.threads import ignoring_underflow
 
 
 class RecordedFit(NamedTuple):
@@ -62,6 +63,7 @@ class RecordedFits(NamedTuple):
         return Posterior.stack(posteriors, weights, self.stack["seed"], self.stack["messages"])
 
 
+@ignoring_underflow
 def posterior_of(
     study: Study, number: int, progress: Callable[[str], None] | None = None, objective: int | str | None = None
 ) -> Posterior:
@@ -102,11 +104,12 @@ def posterior_of(
             f"the posterior of trial {number} is not bit-identical to the posterior of its suggestion: `slayr replay` "
             f"with --trial {number} shows the differences",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return posterior
 
 
+@ignoring_underflow
 def replay(study: Study, number: int, progress: Callable[[str], None] | None = None) -> tuple[Replay, ...]:
     """Repeat the fit of every kernel behind a trial's suggestion and compare the results with the records.
 
@@ -155,6 +158,7 @@ def last_feasibility(study: Study) -> dict[str, Posterior]:
     return feasibility_of(study, numbers[-1]) if numbers else {}
 
 
+@ignoring_underflow
 def feasibility_of(study: Study, number: int) -> dict[str, Posterior]:
     """Repeat the fits of the models of failures and constraints behind a trial's suggestion.
 
@@ -173,6 +177,7 @@ def feasibility_of(study: Study, number: int) -> dict[str, Posterior]:
     return {name: _output_again(study, number, name, partial(feasibility_results, name=name)) for name in known}
 
 
+@ignoring_underflow
 def cost_model_of(study: Study, number: int) -> Posterior | None:
     """Repeat the fit of the logarithm of the cost behind a trial's suggestion; None if costs were not modelled.
 
@@ -207,7 +212,10 @@ def _complete(study: Study, reduced: Mapping[str, Any], start_key: str) -> dict[
         about = study_record(study) or {}  # a damaged study; without a space, the record is not readable
         record["space"] = {key: about[key] for key in ("space", "graphs") if key in about}
     if set(record["start"] or ()) == {"trial"}:
-        record["start"] = stored(_trial(study, record["start"]["trial"]).user_attrs, start_key)
+        earlier = _trial(study, record["start"]["trial"])
+        record["start"] = stored(earlier.user_attrs, start_key)
+        if record["start"] is None:
+            raise ValueError(f"trial {earlier.number} has no attribute {start_key!r}")
     return record
 
 

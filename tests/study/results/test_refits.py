@@ -176,8 +176,16 @@ def test_a_different_posterior_warns(study, monkeypatch):
 
     original = refits.posterior_again
     monkeypatch.setattr(refits, "posterior_again", other)
-    with pytest.warns(RuntimeWarning, match="not bit-identical to the posterior of its suggestion"):
+    with pytest.warns(RuntimeWarning, match="not bit-identical to the posterior of its suggestion") as caught:
         posterior_of(study, 6)
+    assert caught[0].filename == __file__
+
+
+def test_fits_are_repeated_with_any_of_numpys_settings(study):
+    with np.errstate(all="raise"):
+        for number in range(4, 10):
+            assert replay(study, number)[0].identical
+            posterior_of(study, number).predictor()
 
 
 def test_the_models_of_feasibility_behind_a_suggestion_are_repeated_and_drawn(space, tmp_path):
