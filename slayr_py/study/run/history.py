@@ -25,6 +25,7 @@ from slayr_py.study.storage.columns import OBJECTIVE, PARAMETER, error_columns, 
 from slayr_py.study.storage.distributions import space_to_distributions, to_params
 from slayr_py.study.storage.objectives import finite_values
 from slayr_py.study.storage.optuna_private import set_trial_attribute
+from slayr_py.study.storage.pieces import in_pieces
 from slayr_py.study.storage.search_lock import search_lock
 
 History = str | Path | pd.DataFrame | Sequence[tuple[Mapping[str, Any], float | Values | None]]
@@ -194,7 +195,7 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
                     values=values,
                     params=params,
                     distributions={name: distributions[name] for name in params},
-                    user_attrs={SUGGESTION_KEY: {"phase": HISTORY, "config": params}} | known,
+                    user_attrs=in_pieces(SUGGESTION_KEY, {"phase": HISTORY, "config": params}) | known,
                 )
             )
 

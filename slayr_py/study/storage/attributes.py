@@ -190,6 +190,11 @@ def model_difference(stored: Mapping[str, Any], kernel: Mapping[str, Any], encod
     return None
 
 
+def is_ours(key: str) -> bool:
+    """Return whether an attribute is one of this package, and not one of the user."""
+    return key.startswith("slayr:")
+
+
 def describe_kernel(kernel: Mapping[str, Any]) -> str:
     """Describe a study's kernel, with the reason if it was chosen automatically."""
     reason = f", chosen because {kernel['reason']}" if kernel["chosen"] == "auto" else ""

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from slayr_py.arguments import is_time
 from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
-from slayr_py.study.storage.attributes import ERROR_KEY, is_history, study_record, suggestion_record
+from slayr_py.study.storage.attributes import ERROR_KEY, is_history, is_ours, study_record, suggestion_record
 from slayr_py.study.storage.columns import OBJECTIVE, PARAMETER
 from slayr_py.study.storage.objectives import finite_values
 from slayr_py.study.storage.trials import Results, results_of, trial_configuration, was_evaluated
@@ -22,7 +22,6 @@ from slayr_py.study.storage.trials import Results, results_of, trial_configurati
 SECONDS = "seconds"
 """Name of the cost that the loop measures: the duration of the evaluation."""
 
-_OURS = "slayr:"
 TRIAL_COLUMNS = ("number", "value", "state", "last_step")
 """Columns of tables of trials besides parameters, several values and errors."""
 _COLUMN_PREFIXES = (OBJECTIVE, PARAMETER, f"{ERROR_KEY}_")
@@ -43,7 +42,7 @@ def check_cost_name(name: object, parameters: Container[str] = ()) -> None:
         )
     if name in parameters:
         raise DataError(f"cost {name!r} is a parameter; return the cost of an evaluation under another name")
-    if name == ERROR_KEY or name.startswith(_OURS):
+    if name == ERROR_KEY or is_ours(name):
         raise DataError(f"cost {name!r} is the name of another attribute of trials; choose another name")
     if name in TRIAL_COLUMNS or name.startswith(_COLUMN_PREFIXES):
         raise DataError(

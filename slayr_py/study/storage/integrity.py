@@ -23,6 +23,7 @@ from slayr_py.study.storage.attributes import (
     SUGGESTION_KEY,
     VALUE_KEY,
     describe_kernel,
+    is_ours,
     space_difference,
 )
 from slayr_py.study.storage.opening import describe_storage_error, is_storage_error
@@ -51,11 +52,21 @@ def check_integrity(study: Study) -> None:
         raise _damaged(study, reason) from error
     if not directions:
         raise _damaged(study, "it has no direction")
+    _check_pieces(study, attributes, "the study")
     if STUDY_KEY in attributes:
         _check_record(study, attributes)
     for trial in trials:
+        _check_pieces(study, trial.user_attrs, f"trial {trial.number}")
         if damage := _damage(trial, len(directions)):
             raise _damaged(study, f"trial {trial.number} {damage}")
+
+
+def _check_pieces(study: Study, attributes: Mapping[str, Any], owner: str) -> None:
+    for key in filter(is_ours, attributes):
+        try:
+            stored(attributes, key)
+        except StorageError as error:
+            raise _damaged(study, f"a piece of the attribute {key!r} of {owner} is missing or altered") from error
 
 
 def _check_record(study: Study, attributes: Mapping[str, Any]) -> None:
@@ -83,17 +94,14 @@ def _damage(trial: FrozenTrial, n_values: int) -> str | None:
         shown = trial.values[0] if isinstance(trial.values, list) and len(trial.values) == 1 else trial.values
         text = f"is complete and has the value {shown!r:.50}"
         return text if n_values == 1 else f"{text} for {n_values} objectives"
-    try:
-        record = stored(trial.user_attrs, SUGGESTION_KEY) if SUGGESTION_KEY in trial.user_attrs else {}
-    except ValueError as error:
-        return f"is incomplete: {error}"
+    record = stored(trial.user_attrs, SUGGESTION_KEY) if SUGGESTION_KEY in trial.user_attrs else {}
     if not isinstance(record, Mapping):
         return f"was suggested by {record!r:.50}, which is not a record"
     if not isinstance(count := trial.user_attrs.get(EVALUATIONS_KEY, 0), int):
         return f"was evaluated {count!r:.50} times"
     if VALUE_KEY in trial.user_attrs and not _is_finite(value := trial.user_attrs[VALUE_KEY]):
         return f"has the unfinished value {value!r:.50}"
-    if SEARCH_KEY in trial.user_attrs and not is_search_record(search := trial.user_attrs[SEARCH_KEY]):
+    if SEARCH_KEY in trial.user_attrs and not is_search_record(search := stored(trial.user_attrs, SEARCH_KEY)):
         return f"has the kernel search {search!r:.50}"
     odd = odd_entry(record)
     return None if odd is None else f"was suggested with the {odd} {record[odd]!r:.50}"

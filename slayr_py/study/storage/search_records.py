@@ -12,6 +12,7 @@ from slayr_py.space import jsonable
 from slayr_py.study.storage.atomic import new_name, process_named
 from slayr_py.study.storage.attributes import SEARCH_KEY, SEARCHING_KEY
 from slayr_py.study.storage.optuna_private import set_trial_attribute
+from slayr_py.study.storage.pieces import store_in_trial, stored
 
 
 class StoredSearch(NamedTuple):
@@ -28,7 +29,7 @@ class StoredSearch(NamedTuple):
 
 def store_search(study: Study, trial: FrozenTrial, record: Mapping[str, Any]) -> None:
     """Store the record of a kernel search in the trial that is suggested after it."""
-    set_trial_attribute(study, trial, SEARCH_KEY, jsonable(dict(record)))
+    store_in_trial(study, trial, SEARCH_KEY, jsonable(dict(record)))
 
 
 def claim_search(study: Study, trial: FrozenTrial, due: int) -> bool:
@@ -62,9 +63,15 @@ def _runs_search(trial: FrozenTrial, due: int) -> bool:
 
 
 def stored_searches(study: Study) -> Iterator[StoredSearch]:
-    """Yield the kernel searches of a study in the order of its trials; skip a damaged record."""
+    """Yield the kernel searches of a study in the order of its trials; skip a damaged record.
+
+    Raises
+    ------
+    StorageError
+        If a piece of a record is missing or altered.
+    """
     for trial in study.get_trials(deepcopy=False):
-        record = trial.user_attrs.get(SEARCH_KEY)
+        record = stored(trial.user_attrs, SEARCH_KEY)
         if is_search_record(record):
             yield StoredSearch(trial.number, record["due"], list(record["expressions"]), record)
 
