@@ -26,6 +26,7 @@ BUILT_IN = ("config", "python")
 
 _KEPT = 2**16  # bytes kept of the end of each output
 _POLL = 0.2  # seconds between two looks at a command that writes nothing
+_LEFT_BEHIND = 5.0  # seconds for which the children of a command that has ended may still write
 _LONGEST_LINE = 500  # characters quoted of a line
 
 
@@ -87,9 +88,9 @@ def command_objective(
     Returns
     -------
     callable
-        Runs the command and returns the number in its last non-empty line of output. Raises `ObjectiveError` if the
-        command does not start, fails (the message has the end of its output), takes too long, or its last line is not a
-        number.
+        Runs the command and returns the number in its last non-empty line of output, for which processes that the
+        command leaves behind have five seconds. Raises `ObjectiveError` if the command does not start, fails (the
+        message has the end of its output), takes too long, or its last line is not a number.
 
     Raises
     ------
@@ -198,19 +199,21 @@ def _read(process: subprocess.Popen[bytes], max_seconds: float | None) -> tuple[
     with selectors.DefaultSelector() as selector:
         for pipe in ends:
             selector.register(pipe, selectors.EVENT_READ)
+        last = None
         while selector.get_map():
-            has_ended = process.poll() is not None
+            if last is None and process.poll() is not None:
+                last = time.monotonic() + _LEFT_BEHIND
             waited = left()
             ready = selector.select(_POLL if waited is None else min(waited, _POLL))
-            if has_ended and not ready:
-                break  # a child that it has left behind holds the outputs
-            if left() == 0.0:
+            if last is None and left() == 0.0:
                 raise subprocess.TimeoutExpired(process.args, max_seconds or 0.0)
             for key, _ in ready:
                 chunk = os.read(key.fd, _KEPT)
                 ends[key.fd] = (ends[key.fd] + chunk)[-_KEPT:]
                 if not chunk:
                     selector.unregister(key.fd)
+            if last is not None and (time.monotonic() >= last or left() == 0.0):
+                break
     process.wait(left())
     output, complaints = (end.decode(errors="replace") for end in ends.values())
     return output, complaints
