@@ -25,14 +25,14 @@ from slayr_py.study.run.objective import Evaluation, Objective, evaluate, expect
 from slayr_py.study.run.progress import ProgressBar
 from slayr_py.study.run.spending import Stopwatch, may_spend
 from slayr_py.study.sampler import declared_space_of, space_of
-from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, VALUE_KEY
+from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, POSTPONED_KEY, VALUE_KEY
 from slayr_py.study.storage.costs import SECONDS, cost_of
 from slayr_py.study.storage.objectives import set_names
 from slayr_py.study.storage.opening import describe_storage_error
 from slayr_py.study.storage.optuna_private import id_of_trial, is_stopped, storage_of
 from slayr_py.study.storage.retrying import is_storage_error, retries_of, was_deleted
 from slayr_py.study.storage.suggesting import suggest_all
-from slayr_py.study.storage.workers import send_heartbeats, worker_storage
+from slayr_py.study.storage.workers import MOST_EVALUATIONS, send_heartbeats, worker_storage
 
 FAILURES_AT_THE_START = 3
 """Number of consecutive failures that stops the loop if no trial of the study has succeeded: they indicate an error in
@@ -170,7 +170,7 @@ class TrialEvaluations:
                 future = self._submit(trial, clock)
             except BaseException as error:  # of the sampler or a display; a failing storage keeps the trial as it is
                 if not is_storage_error(error):
-                    self._abandon(trial, error)
+                    self._postpone(trial, error)
                 raise
             future.add_done_callback(clock.stop)
             if self._writer is not None:
@@ -384,14 +384,37 @@ class TrialEvaluations:
         """Leave a trial to the next run, with its value if there is one, or fail it if it cannot be resumed."""
         if (unsaved := self.unsaved.get(trial.number)) is not None:
             self._write_interrupted(unsaved)
-        if (storage := worker_storage(self.study)) is None:
-            self._fail(trial, KeyboardInterrupt() if error is None else error)
-            return
         count = trial.user_attrs.get(EVALUATIONS_KEY, 0)
         by_user = error is not None and not isinstance(error, Exception)
         if (by_user or isinstance(error, DataError)) and count > 0:  # the objective did not end it
-            trial.set_user_attr(EVALUATIONS_KEY, count - 1)
-        storage.release(id_of_trial(trial))
+            with suppress(UpdateFinishedTrialError):  # by this run, just before the interrupt
+                trial.set_user_attr(EVALUATIONS_KEY, count - 1)
+        self._release(trial, error)
+
+    def _postpone(self, trial: Trial, error: BaseException) -> None:
+        """Leave a trial that was not evaluated to the next run; errors that recur fail it in the end."""
+        if worker_storage(self.study) is None or not isinstance(error, Exception):  # such as Ctrl-C
+            self._release(trial, error)
+            return
+        count = trial.user_attrs.get(POSTPONED_KEY, 0) + 1
+        if count >= MOST_EVALUATIONS:
+            self._fail(trial, error)
+            return
+        trial.set_user_attr(POSTPONED_KEY, count)
+        self._release(trial, error)
+        warnings.warn(
+            f"an error ended the run before trial {trial.number} was evaluated ({type(error).__name__}: {error}). The "
+            f"next run tries again; after {MOST_EVALUATIONS} such errors, {count} so far, the trial fails. To fail it "
+            f"now, call Optuna's study.tell({trial.number}, state=optuna.trial.TrialState.FAIL)",
+            RuntimeWarning,
+            stacklevel=6,
+        )
+
+    def _release(self, trial: Trial, error: BaseException | None) -> None:
+        if (storage := worker_storage(self.study)) is None:
+            self._fail(trial, KeyboardInterrupt() if error is None else error)
+        else:
+            storage.release(id_of_trial(trial))
 
     def _write_interrupted(self, unsaved: _Unsaved) -> None:
         """Write the value of a trial for the next run, or name it in a warning."""

@@ -127,6 +127,9 @@ WORKER_KEY = "slayr:worker"
 EVALUATIONS_KEY = "slayr:evaluations"
 """Trial attribute: number of times its evaluation was started."""
 
+POSTPONED_KEY = "slayr:postponed"
+"""Trial attribute: number of runs that an error ended before they evaluated it."""
+
 VALUE_KEY = "slayr:value"
 """Trial attribute: value of the objective, written before anything else happens with it. If the process dies before
 the trial is finished, the run that resumes the trial takes this value instead of evaluating again. Of several

@@ -18,6 +18,7 @@ from slayr_py.errors import StorageError
 from slayr_py.space import space_from_json
 from slayr_py.study.storage.attributes import (
     EVALUATIONS_KEY,
+    POSTPONED_KEY,
     SEARCH_KEY,
     STUDY_KEY,
     SUGGESTION_KEY,
@@ -99,6 +100,8 @@ def _damage(trial: FrozenTrial, n_values: int) -> str | None:
         return f"was suggested by {record!r:.50}, which is not a record"
     if not isinstance(count := trial.user_attrs.get(EVALUATIONS_KEY, 0), int):
         return f"was evaluated {count!r:.50} times"
+    if not isinstance(count := trial.user_attrs.get(POSTPONED_KEY, 0), int):
+        return f"was postponed {count!r:.50} times"
     if VALUE_KEY in trial.user_attrs and not _is_finite(value := trial.user_attrs[VALUE_KEY]):
         return f"has the unfinished value {value!r:.50}"
     if SEARCH_KEY in trial.user_attrs and not is_search_record(search := stored(trial.user_attrs, SEARCH_KEY)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -17,11 +18,12 @@ from ConfigSpace import ConfigurationSpace
 from testing_processes import exit_code, started
 from testing_studies import KILLED
 
+from slayr_py.errors import DataError
 from slayr_py.processes import this_process
 from slayr_py.study import Result, create_study, minimize
 from slayr_py.study.run import evaluation
 from slayr_py.study.storage import workers
-from slayr_py.study.storage.attributes import VALUE_KEY, WORKER_KEY
+from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, VALUE_KEY, WORKER_KEY
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.opening import open_storage
 from slayr_py.study.storage.workers import WorkerStorage
@@ -238,19 +240,63 @@ def test_an_interrupted_trial_is_resumed(url, plane, undisturbed):
     assert minimize(bowl, plane, 6, storage=url, **OPTIONS).trials.equals(undisturbed.trials)
 
 
-@pytest.mark.parametrize("error", [SystemExit(143), ValueError("of a display")])
-def test_an_error_outside_the_objective_leaves_the_trial_to_the_next_run(url, plane, monkeypatch, error):
+def without_suggestion(number, error):
+    """Return a function in place of `suggest_all` that raises an error in one trial."""
     suggest = evaluation.suggest_all
 
     def ended(trial, *arguments):
-        if trial.number == 2:
+        if trial.number == number:
             raise error
         return suggest(trial, *arguments)
 
-    with monkeypatch.context() as patch, pytest.raises(type(error)):
-        patch.setattr(evaluation, "suggest_all", ended)
-        minimize(bowl, plane, 6, storage=url, **DESIGN)
+    return ended
+
+
+@pytest.mark.parametrize("error", [SystemExit(143), ValueError("of a display")])
+def test_an_error_outside_the_objective_leaves_the_trial_to_the_next_run(url, plane, monkeypatch, error):
+    way_out = r"trial 2 .*of a display.* study\.tell\(2, state=optuna\.trial\.TrialState\.FAIL\)"
+    named = isinstance(error, Exception)
+    with pytest.warns(RuntimeWarning, match=way_out) if named else contextlib.nullcontext():
+        with monkeypatch.context() as patch, pytest.raises(type(error)):
+            patch.setattr(evaluation, "suggest_all", without_suggestion(2, error))
+            minimize(bowl, plane, 6, storage=url, **DESIGN)
     assert optuna.load_study(study_name="killed", storage=url).trials[2].user_attrs[WORKER_KEY] == ""
+    assert minimize(bowl, plane, 6, storage=url, **DESIGN).trials["state"].tolist() == ["COMPLETE"] * 6
+
+
+@pytest.mark.filterwarnings("ignore:an error ended the run before trial 2:RuntimeWarning")
+def test_an_error_of_the_sampler_that_recurs_fails_the_trial_in_the_end(url, plane, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluation, "suggest_all", without_suggestion(2, ValueError("of the sampler")))
+        for _ in range(workers.MOST_EVALUATIONS):
+            with pytest.raises(ValueError, match="of the sampler"):
+                minimize(bowl, plane, 6, storage=url, **DESIGN)
+        trials = minimize(bowl, plane, 6, storage=url, **DESIGN).study.trials
+    assert [trial.state.name for trial in trials] == ["COMPLETE"] * 2 + ["FAIL"] + ["COMPLETE"] * 3
+    assert trials[2].user_attrs[FAILURE_KEY] == "of the sampler"
+
+
+@pytest.mark.filterwarnings("ignore:an error ended the run before trial 4:RuntimeWarning")
+@pytest.mark.parametrize("error", [SystemExit(143), DataError("of the sampler")])
+def test_an_error_before_an_evaluation_keeps_the_count_of_killed_ones(url, plane, monkeypatch, error):
+    assert exit_code(KILLED_IN_THE_DESIGN, url) == 9
+    monkeypatch.setattr(evaluation, "suggest_all", without_suggestion(4, error))
+    with pytest.raises(type(error)):
+        minimize(bowl, plane, 6, storage=url, **DESIGN)
+    assert optuna.load_study(study_name="killed", storage=url).trials[4].user_attrs[EVALUATIONS_KEY] == 1
+
+
+def test_a_signal_just_after_a_trial_is_complete_ends_the_run_as_its_handler_does(url, plane, monkeypatch):
+    tell = optuna.Study.tell
+
+    def told(study, *arguments, **options):
+        tell(study, *arguments, **options)
+        raise SystemExit(143)
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit, match="143"):
+        patch.setattr(optuna.Study, "tell", told)
+        minimize(bowl, plane, 6, storage=url, **DESIGN)
+    assert states_in(url) == ["COMPLETE"]
     assert minimize(bowl, plane, 6, storage=url, **DESIGN).trials["state"].tolist() == ["COMPLETE"] * 6
 
 
