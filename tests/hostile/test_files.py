@@ -108,6 +108,14 @@ DAMAGED = [
     ("a part of it is a number", [set_suggestion('{"config": 7}')], "trial 0 was suggested with the config 7. Restore"),
     ("the objectives are a number", [set_suggestion('{"objectives": 7}')], "suggested with the objectives 7. Restore"),
     ("a count is a word", [set_attribute("evaluations", '"often"')], "trial 0 was evaluated 'often' times. Restore"),
+    (
+        "a count of runs is a word",
+        [
+            "UPDATE trial_user_attributes SET key = 'slayr:postponed' WHERE trial_id = 1 AND key = 'slayr:evaluations'",
+            set_attribute("postponed", '"often"'),
+        ],
+        "trial 0 was postponed 'often' times",
+    ),
     ("a value that is a word", [set_attribute("value", '"low"')], "trial 0 has the unfinished value 'low'. Restore"),
 ]
 

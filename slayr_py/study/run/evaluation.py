@@ -30,7 +30,7 @@ from slayr_py.study.storage.costs import SECONDS, cost_of
 from slayr_py.study.storage.objectives import set_names
 from slayr_py.study.storage.opening import describe_storage_error
 from slayr_py.study.storage.optuna_private import id_of_trial, is_stopped, storage_of
-from slayr_py.study.storage.retrying import is_storage_error, retries_of, was_deleted
+from slayr_py.study.storage.retrying import MOVED, is_storage_error, retries_of, storage_reason, was_deleted
 from slayr_py.study.storage.suggesting import suggest_all
 from slayr_py.study.storage.workers import MOST_EVALUATIONS, send_heartbeats, worker_storage
 
@@ -451,9 +451,8 @@ class TrialEvaluations:
                 results = "; ".join(unsaved.result for unsaved in self.unsaved.values())
                 raise StorageError(f"{reason}. It lacked {results}") from error
             values = "; ".join(map(str, self.unsaved.values()))
-            raise StorageError(
-                f"{reason}. Everything is stored except {values}; then run the same study again to resume it"
-            ) from error
+            lacks = "It lacks" if storage_reason(error) == MOVED else "Everything is stored except"
+            raise StorageError(f"{reason}. {lacks} {values}; then run the same study again to resume it") from error
 
 
 def _failed(error: Exception) -> Future[Evaluation]:

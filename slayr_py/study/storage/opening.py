@@ -32,7 +32,7 @@ _URL_FORMAT = (
 _REMEDIES = (
     (r"malformed|not a database|no such (table|column)", "restore a copy of it, or name another storage"),
     (MISSING, "the study was deleted while it ran: run it again to begin a new one"),
-    (MOVED, "put it back and run the same study again"),
+    (MOVED, "put it back"),
     (r"readonly|unable to open|[Pp]ermission", "make the file and its folder readable and writable, or name another"),
     (r"disk I/O|is full|No space|too large", "make room on its disk"),
     (r"locked", "another program has locked it: wait for that program or end it"),
@@ -110,6 +110,8 @@ def translate_storage_errors() -> Iterator[None]:
         if not is_storage_error(error):
             raise
         kept = "" if was_deleted(error) else ". Finished evaluations are kept: run the same study again to resume it"
+        if storage_reason(error) == MOVED:
+            kept = " and run the same study again"
         raise StorageError(f"the study's storage failed: {describe_storage_error(error)}{kept}") from error
 
 

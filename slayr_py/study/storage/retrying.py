@@ -53,28 +53,22 @@ Answer = TypeVar("Answer")
 def is_storage_error(error: BaseException) -> bool:
     """Return whether the storage has raised an error."""
     failures = StorageInternalError | SQLAlchemyError | OSError
-    return _lacks_record(error) or (isinstance(error, failures) and not isinstance(error, SlayrError))
+    return was_deleted(error) or (isinstance(error, failures) and not isinstance(error, SlayrError))
 
 
 def was_deleted(error: BaseException) -> bool:
-    """Return whether the study or a trial is no longer in the storage, or its file was deleted or replaced."""
-    return _lacks_record(error) or MOVED in storage_reason(error)
+    """Return whether the study or a trial is no longer in the storage."""
+    return isinstance(error, KeyError) and error.args == (f"{MISSING}.",)
 
 
 def storage_reason(error: BaseException) -> str:
     """Return the first line of the driver's own message, without the additions of SQLAlchemy and Optuna."""
     cause = error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ is not None else error
-    text = (
-        cause.args[0] if _lacks_record(cause) else getattr(cause, "orig", None) or cause
-    )  # a KeyError quotes its text
+    text = cause.args[0] if was_deleted(cause) else getattr(cause, "orig", None) or cause  # a KeyError quotes its text
     if getattr(text, "sqlite_errorname", None) == "SQLITE_READONLY_DBMOVED":  # called a readonly database by SQLite
         return MOVED
     lines = str(text).strip().splitlines()
     return lines[0].rstrip(".") if lines else type(cause).__name__
-
-
-def _lacks_record(error: BaseException) -> bool:
-    return isinstance(error, KeyError) and error.args == (f"{MISSING}.",)
 
 
 class Retries:

@@ -238,6 +238,20 @@ def test_a_file_that_is_moved_or_replaced_while_a_study_runs_has_to_be_put_back(
             other.rename(file)
         return 1.0
 
-    with pytest.raises(StorageError, match="was deleted, moved or replaced while the study ran; put it back") as raised:
+    lacks = r"replaced while the study ran; put it back\. It lacks the value 1\.0 of trial 0 .*study\.tell\(0, 1\.0, "
+    with pytest.raises(StorageError, match=lacks) as raised:
         minimize(objective, plane, 2, storage=file, **ARGUMENTS)
     assert not re.search("Everything is stored|are kept|readonly", str(raised.value))
+    if how == "moved":
+        (tmp_path / "other.db").rename(file)
+    optuna.load_study(study_name="s", storage=f"sqlite:///{file}").tell(0, 1.0, skip_if_finished=True)
+    again = minimize(lambda config: 2.0, plane, 2, storage=file, **ARGUMENTS)
+    assert again.trials["value"].tolist() == [1.0, 2.0]
+
+
+def test_a_file_that_is_moved_when_every_value_is_stored_has_to_be_put_back(plane, tmp_path):
+    def move(study, trial):
+        (tmp_path / "s.db").rename(tmp_path / "other.db")
+
+    with pytest.raises(StorageError, match="moved or replaced while the study ran; put it back and run the same study"):
+        minimize(bowl, plane, 2, storage=tmp_path / "s.db", callbacks=[move], **ARGUMENTS)
