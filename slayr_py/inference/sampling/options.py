@@ -20,7 +20,7 @@ LARGEST_DRAWS = 1_000_000
 """Largest number of iterations of all chains."""
 
 POINT_ESTIMATES: dict[str, bool] = dict.fromkeys(_NAMES, False)
-"""Whether each fit method returns one point: each subclass of `slayr_py.inference.sampling.method.FitMethod` enters it."""
+"""Whether each fit method returns one point; subclasses of `FitMethod`, in the module ``method``, add theirs."""
 
 
 class FitKeywords(TypedDict, total=False):
