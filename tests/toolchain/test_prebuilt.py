@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -103,7 +104,7 @@ def test_a_damaged_wheel_is_an_error(wheel, source):
 
 
 def test_a_wheel_and_a_cache_on_a_disk_from_which_no_program_runs_is_an_error(wheel, own_cache, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=os.ST_NOEXEC))
     with pytest.raises(ToolchainError, match=r"its disk is mounted noexec\. Set SLAYR_CACHE_DIR"):
         wheel({})
     assert not list(own_cache.glob("programs/*"))
