@@ -34,7 +34,7 @@ def space_to_distributions(space: Space) -> dict[str, BaseDistribution]:
 
     Floats and integers keep their bounds and log scale. Categoricals and ordinals become categorical; a model reads the
     order of an ordinal from the space. A constant is a categorical with one choice. Conditions and forbidden clauses
-    have no counterpart in Optuna: see `slayr_py.space.activity`.
+    have no counterpart in Optuna: see ``slayr_py.space.activity``.
 
     Parameters
     ----------
