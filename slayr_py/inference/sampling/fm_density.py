@@ -90,28 +90,37 @@ class FrequencyModulatedDensity(NumpyDensity):
         damped = theta["beta"][:, self._graph_of, None] * self._data["lambda"][:, None]
 
         on_graphs, modulated, term, *totals = (np.empty(distances.shape) for _ in range(3 + len(self._graphs)))
+
+        def modulate(p: int) -> None:
+            """Set ``modulated`` to the argument of a graph's response."""
+            if not self._combination.modulates:
+                modulated[:] = 1.0
+            elif "alpha" in theta:
+                np.multiply(theta["alpha"][:, p, None], distances, out=modulated)
+                np.add(modulated, 1.0, out=modulated)
+            else:
+                np.add(distances, 1.0, out=modulated)
+
         on_graphs[:] = variance
         for p, (graph, total) in enumerate(zip(self._graphs, totals, strict=True)):
-            self._combination.modulate(p, distances, theta, out=modulated)
+            modulate(p)
             response.term(self._weights[graph[0]], damped[:, graph[0]], modulated, out=total)
             for g in graph[1:]:
                 total += response.term(self._weights[g], damped[:, g], modulated, out=term)
             on_graphs *= total
-        covariances = self._combination.join(on_graphs, distances, variance)
+        covariances, split = self._combination(on_graphs, distances, variance)
 
         def slopes(by_covariance: FloatArray) -> dict[str, FloatArray]:
             by_log_k = by_covariance * covariances
             by_log = self._by_scale(theta, 2 * by_log_k.sum(axis=1, keepdims=True))
             by_alpha = np.zeros_like(by_log["beta"])
-            by_log_graphs, by_distance = self._combination.split(
-                by_covariance, by_log_k, on_graphs, distances, variance
-            )
+            by_log_graphs, by_distance = split(by_covariance, by_log_k)
             by_total, by_modulated = (np.empty(distances.shape) for _ in range(2))
             for p, (graph, total) in enumerate(zip(self._graphs, totals, strict=True)):
                 np.divide(by_log_graphs, total, out=by_total)
                 if not total.all():  # the covariance is 0 there
                     by_total[total == 0] = 0.0
-                self._combination.modulate(p, distances, theta, out=modulated)
+                modulate(p)
                 by_modulated[:] = 0.0
                 for g in graph:
                     weights, z = self._weights[g], damped[:, g]
@@ -121,7 +130,12 @@ class FrequencyModulatedDensity(NumpyDensity):
                     by_modulated += by_term
                     for name, by in response.by_orders(by_total, weights, z, modulated).items():
                         by_log[name] += by
-                self._combination.add_modulation(p, by_total, by_modulated, distances, theta, by_distance, by_alpha)
+                if self._combination.modulates:
+                    by_modulated *= by_total
+                    if "alpha" in theta:
+                        by_alpha[:, p] = np.einsum("sk,sk->s", by_modulated, distances)
+                        by_modulated *= theta["alpha"][:, p, None]
+                    by_distance += by_modulated
             if "alpha" in theta:
                 by_log["alpha"] = by_alpha * theta["alpha"]
             if "weights" in theta:  # each coordinate moves all weights

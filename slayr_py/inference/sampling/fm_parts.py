@@ -10,7 +10,7 @@ s : points; pairs : N (N + 1) / 2; D : real dimensions; w : lengthscale^-2.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -20,6 +20,10 @@ from slayr_py.inference.sampling.hierarchical_parts import HierarchicalPairs
 from slayr_py.inference.sampling.numpy_density import Slopes
 from slayr_py.kernels import Base, correlation, slope
 from slayr_py.space import FloatArray
+
+Split = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+"""From the derivatives by the covariances, and those by their logarithms, to those by the logarithm of the kernels on
+graphs, and by the distances where they do not modulate; all (s, pairs)."""
 
 
 class Distance(ABC):
@@ -123,96 +127,30 @@ class ByHierarchical(Distance):
 
 
 class Combination(ABC):
-    """How the distances of the real parameters and the kernel on graphs make the covariance.
+    """How the distances of the real parameters and the kernel on graphs make the covariance."""
 
-    ``on_graphs`` (s, pairs) is the product of the variance ``sigma_f^2`` (s, 1) and the kernels on graphs.
-    """
+    modulates: ClassVar[bool] = False
+    """Whether the distances modulate the frequencies: the response of a graph is that to 1 + alpha t instead of 1."""
 
     added: ClassVar[float] = 0.0
     """What the real parameters add to the mean of k(x, x) / sigma_f^2 over the vertices."""
 
     @abstractmethod
-    def modulate(self, p: int, distances: FloatArray, theta: Mapping[str, FloatArray], out: FloatArray) -> None:
-        """Set ``out`` to the argument of graph p's response beside beta lambda: 1 unless distances modulate it."""
+    def __call__(self, on_graphs: FloatArray, distances: FloatArray, variance: FloatArray) -> tuple[FloatArray, Split]:
+        """Return the covariances (s, pairs) and their `Split`.
 
-    @abstractmethod
-    def join(self, on_graphs: FloatArray, distances: FloatArray, variance: FloatArray) -> FloatArray:
-        """Return the covariances (s, pairs)."""
-
-    @abstractmethod
-    def split(
-        self,
-        by_covariance: FloatArray,
-        by_log_k: FloatArray,
-        on_graphs: FloatArray,
-        distances: FloatArray,
-        variance: FloatArray,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the derivatives by the logarithm of ``on_graphs``, and those by the distances without modulation.
-
-        ``by_log_k`` has the derivatives by the logarithms of the covariances.
-        """
-
-    @abstractmethod
-    def add_modulation(
-        self,
-        p: int,
-        by_total: FloatArray,
-        by_modulated: FloatArray,
-        distances: FloatArray,
-        theta: Mapping[str, FloatArray],
-        by_distance: FloatArray,
-        by_alpha: FloatArray,
-    ) -> None:
-        """Add to the derivatives by the distances, and set those by alpha of graph p, (s, p).
-
-        They are through `modulate`: ``by_total`` has the derivatives by the kernel on the graph, and ``by_modulated``,
-        which is overwritten, its derivatives by the argument.
+        ``on_graphs`` (s, pairs) is the product of the variance ``sigma_f^2`` (s, 1) and the kernels on graphs.
         """
 
 
 class Modulation(Combination):
-    """Distances modulate the frequencies: the response to 1 + alpha t."""
+    """The kernels on graphs alone, whose frequencies the distances modulate."""
+
+    modulates = True
 
     @override
-    def modulate(self, p: int, distances: FloatArray, theta: Mapping[str, FloatArray], out: FloatArray) -> None:
-        if "alpha" in theta:
-            np.multiply(theta["alpha"][:, p, None], distances, out=out)
-            np.add(out, 1.0, out=out)
-        else:
-            np.add(distances, 1.0, out=out)
-
-    @override
-    def join(self, on_graphs: FloatArray, distances: FloatArray, variance: FloatArray) -> FloatArray:
-        return on_graphs
-
-    @override
-    def split(
-        self,
-        by_covariance: FloatArray,
-        by_log_k: FloatArray,
-        on_graphs: FloatArray,
-        distances: FloatArray,
-        variance: FloatArray,
-    ) -> tuple[FloatArray, FloatArray]:
-        return by_log_k, np.zeros_like(distances)
-
-    @override
-    def add_modulation(
-        self,
-        p: int,
-        by_total: FloatArray,
-        by_modulated: FloatArray,
-        distances: FloatArray,
-        theta: Mapping[str, FloatArray],
-        by_distance: FloatArray,
-        by_alpha: FloatArray,
-    ) -> None:
-        by_modulated *= by_total
-        if "alpha" in theta:
-            by_alpha[:, p] = np.einsum("sk,sk->s", by_modulated, distances)
-            by_modulated *= theta["alpha"][:, p, None]
-        by_distance += by_modulated
+    def __call__(self, on_graphs: FloatArray, distances: FloatArray, variance: FloatArray) -> tuple[FloatArray, Split]:
+        return on_graphs, lambda by_covariance, by_log_k: (by_log_k, np.zeros_like(distances))
 
 
 class Product(Combination):
@@ -223,36 +161,11 @@ class Product(Combination):
         self._order = order
 
     @override
-    def join(self, on_graphs: FloatArray, distances: FloatArray, variance: FloatArray) -> FloatArray:
-        return on_graphs * self._correlation(distances)
+    def __call__(self, on_graphs: FloatArray, distances: FloatArray, variance: FloatArray) -> tuple[FloatArray, Split]:
+        def split(by_covariance: FloatArray, by_log_k: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return by_log_k, by_covariance * on_graphs * self._slope(distances)
 
-    @override
-    def split(
-        self,
-        by_covariance: FloatArray,
-        by_log_k: FloatArray,
-        on_graphs: FloatArray,
-        distances: FloatArray,
-        variance: FloatArray,
-    ) -> tuple[FloatArray, FloatArray]:
-        return by_log_k, by_covariance * on_graphs * self._slope(distances)
-
-    @override
-    def modulate(self, p: int, distances: FloatArray, theta: Mapping[str, FloatArray], out: FloatArray) -> None:
-        out[:] = 1.0
-
-    @override
-    def add_modulation(
-        self,
-        p: int,
-        by_total: FloatArray,
-        by_modulated: FloatArray,
-        distances: FloatArray,
-        theta: Mapping[str, FloatArray],
-        by_distance: FloatArray,
-        by_alpha: FloatArray,
-    ) -> None:
-        pass
+        return on_graphs * self._correlation(distances), split
 
     def _correlation(self, distances: FloatArray) -> FloatArray:
         return correlation(distances, self._base, self._order, None)
@@ -267,16 +180,8 @@ class Sum(Product):
     added = 1.0
 
     @override
-    def join(self, on_graphs: FloatArray, distances: FloatArray, variance: FloatArray) -> FloatArray:
-        return on_graphs + variance * self._correlation(distances)
+    def __call__(self, on_graphs: FloatArray, distances: FloatArray, variance: FloatArray) -> tuple[FloatArray, Split]:
+        def split(by_covariance: FloatArray, by_log_k: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return by_covariance * on_graphs, by_covariance * variance * self._slope(distances)
 
-    @override
-    def split(
-        self,
-        by_covariance: FloatArray,
-        by_log_k: FloatArray,
-        on_graphs: FloatArray,
-        distances: FloatArray,
-        variance: FloatArray,
-    ) -> tuple[FloatArray, FloatArray]:
-        return by_covariance * on_graphs, by_covariance * variance * self._slope(distances)
+        return on_graphs + variance * self._correlation(distances), split

@@ -47,7 +47,7 @@ def in_pieces(key: str, value: Any) -> dict[str, Any]:
     size = LONGEST // 2  # the storage writes a piece as JSON again, with a backslash before quotes and backslashes
     pieces = [text[start : start + size] for start in range(0, len(text), size)]
     attributes: dict[str, Any] = {f"{PIECE_KEY}:{digest}:{number}": piece for number, piece in enumerate(pieces)}
-    # The reference is written last: whoever reads it finds all pieces.
+    # The reference is written last, so that its readers find all pieces.
     return attributes | {key: {"format": _FORMAT, "sha256": digest, "pieces": len(pieces)}}
 
 
