@@ -249,7 +249,7 @@ def tell(
     with translate_storage_errors():
         price = None if cost is None else _told_cost(study, cost)
         told: list[float] | None = None
-        names: list[str] | None = None
+        names: tuple[str, ...] | None = None
         count = len(study.directions)
         if state is None or state == TrialState.COMPLETE:
             parts, names = split_values(study, value)

@@ -198,16 +198,12 @@ def as_values(answer: object, expected: Expected) -> tuple[tuple[float, ...], tu
     if count == 1:
         return (as_value(answer),), None
     wanted = f"{count} numbers" if names is None else f"{count} numbers, of {', '.join(names)}"
-    if isinstance(answer, Mapping):
-        order = tuple(answer) if names is None else names
-        if len(answer) != count or set(answer) != set(order) or not all(isinstance(name, str) for name in order):
-            raise ObjectiveError(f"the objective must return {wanted} but returned {_show(answer)}")
-        return tuple(as_value(answer[name]) for name in order), order
-    parts = _parts(answer)
-    if isinstance(parts, str) or not isinstance(parts, Sequence) or len(parts) != count:
+    order = names or _names_in(answer)
+    parts = split_parts(answer, count, order)
+    if parts is None:
         hint = "; does it end without a return statement?" if answer is None else ""
         raise ObjectiveError(f"the objective must return {wanted} but returned {_show(answer)}{hint}")
-    return tuple(map(as_value, parts)), None
+    return tuple(map(as_value, parts)), order if isinstance(answer, Mapping) else None
 
 
 def expected_of(study: Study) -> Expected:
@@ -216,7 +212,7 @@ def expected_of(study: Study) -> Expected:
     return Expected(len(study.directions), None if names is None else tuple(names))
 
 
-def split_values(study: Study, value: object) -> tuple[list[object], list[str] | None]:
+def split_values(study: Study, value: object) -> tuple[list[object], tuple[str, ...] | None]:
     """Return the values of a study's objectives, unchecked, and their names if the study has none and a mapping does.
 
     Raises
@@ -227,7 +223,7 @@ def split_values(study: Study, value: object) -> tuple[list[object], list[str] |
     count, names, _ = expected_of(study)
     if count == 1:
         return [value], None
-    new = [name for name in value if isinstance(name, str)] if isinstance(value, Mapping) and not names else None
+    new = None if names else _names_in(value)
     parts = split_parts(value, count, new or names)
     if parts is None:
         known = f", of {', '.join(names)}" if names else ""
@@ -244,6 +240,11 @@ def split_parts(value: object, count: int, names: Sequence[str] | None) -> list[
         return [value[name] for name in names] if names and value.keys() == set(names) and len(value) == count else None
     parts = _parts(value)
     return list(parts) if isinstance(parts, Sequence) and not isinstance(parts, str) and len(parts) == count else None
+
+
+def _names_in(value: object) -> tuple[str, ...] | None:
+    """Return the names of a mapping, without those that are no text; None for anything else."""
+    return tuple(name for name in value if isinstance(name, str)) if isinstance(value, Mapping) else None
 
 
 def _parts(values: Any) -> object:
