@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
@@ -20,21 +18,21 @@ from slayr_py.cli.keys import STUDY
 from slayr_py.cli.options import Epsilon, announce
 from slayr_py.display import printable, table_text
 from slayr_py.study import (
+    PENDING,
     FileForm,
     SamplerKeywords,
     ask_batch,
     config_of,
     create_study,
     goals_of,
+    has_different_replicates,
     has_only_proposals,
     new_status,
-    parameter_column,
     quiet_optuna,
     suggestion_record,
-    value_columns,
+    write_proposals,
     write_report,
 )
-from slayr_py.text_files import write_text
 
 
 def suggest(
@@ -99,10 +97,10 @@ def suggest(
         form = FileForm(columns, separator or ",", status=new_status(columns))
     else:
         options["history"], form = read_history(path, settings, target, separator)
-        has_results = bool((options["history"]["state"] != "PENDING").any())
+        has_results = bool((options["history"]["state"] != PENDING).any())
         if output is not None and output.exists() and output.samefile(path) and has_results:
             raise ConfigError(f"{output} is the table of past experiments; name another file for the proposals")
-        if _has_different_replicates(options["history"], value_columns(targets), settings) and "noisy" not in options:
+        if has_different_replicates(options["history"], settings.space, targets) and "noisy" not in options:
             typer.echo("note: repeated experiments have different results, so the objective counts as noisy", err=True)
             options["noisy"] = True
     with quiet_optuna():
@@ -110,7 +108,7 @@ def suggest(
         trials = ask_batch(study, n)
         typer.echo(_text(study, [trial.number for trial in trials], targets))
         if output is not None:
-            _write(output, [config_of(trial) for trial in trials], form)
+            write_proposals(output, [config_of(trial) for trial in trials], form)
             typer.echo(printable(f"proposals  {output}"))
         if report is not None:
             typer.echo(printable(f"report     {write_report(study, report, announce, epsilon=epsilon)}"))
@@ -148,14 +146,6 @@ def _check_output(path: Path, settings: Config, targets: Sequence[str], separato
         )
 
 
-def _has_different_replicates(table: pd.DataFrame, results: list[str], settings: Config) -> bool:
-    others = (*results, "state")
-    parameters = [n for n in table if n not in others and str(n).removeprefix("params_") in settings.space.space]
-    finished = table[table["state"] == "COMPLETE"]
-    counts = finished.astype(object).fillna("").groupby(parameters, dropna=False)[results].nunique()
-    return bool((counts > 1).any(axis=None))
-
-
 def _text(study: optuna.Study, numbers: Sequence[int], targets: Sequence[str]) -> str:
     """Return a table of the proposals and of their predictions, and where they come from."""
     rows = []
@@ -181,19 +171,3 @@ def _text(study: optuna.Study, numbers: Sequence[int], targets: Sequence[str]) -
     notes = "; ".join(how[phase] for phase in sorted(phases))
     proposals = f"{len(rows)} proposal{'s' * (len(rows) > 1)}"
     return printable(f"{table_text(pd.DataFrame(rows))}\n{proposals}, {notes}")
-
-
-def _write(path: Path, configs: Sequence[dict[str, Any]], form: FileForm) -> None:
-    """Write the proposals with the columns of the history; results are empty and the status is "planned"."""
-    columns = [*form.columns, *([] if form.status in form.columns else [form.status])]
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter=form.separator, lineterminator="\n")
-    writer.writerow(columns)
-    for config in configs:
-        cells = {parameter_column(name, columns): value for name, value in config.items()} | {form.status: "planned"}
-        writer.writerow([_cell(cells.get(column, ""), form.decimal) for column in columns])
-    write_text(path, text.getvalue())
-
-
-def _cell(value: Any, decimal: str) -> str:
-    return repr(value).replace(".", decimal) if isinstance(value, float) else str(value)

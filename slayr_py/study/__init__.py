@@ -40,11 +40,12 @@ from slayr_py.study.results.tables import (
 from slayr_py.study.run.asktell import ask, ask_batch, config_of, create_study, tell
 from slayr_py.study.run.experiment_files import (
     FileForm,
+    has_different_replicates as has_different_replicates,
     has_only_proposals as has_only_proposals,
     new_status as new_status,
-    parameter_column as parameter_column,
     read_cells as read_cells,
     read_experiments,
+    write_proposals as write_proposals,
 )
 from slayr_py.study.run.minimize import maximize, minimize
 from slayr_py.study.run.objective import Objective, Values, as_value
@@ -59,7 +60,7 @@ from slayr_py.study.storage.attributes import (
     study_record,
     suggestion_record,
 )
-from slayr_py.study.storage.columns import value_columns as value_columns
+from slayr_py.study.storage.columns import PENDING as PENDING
 from slayr_py.study.storage.costs import cost_name, spent
 from slayr_py.study.storage.distributions import space_to_distributions
 from slayr_py.study.storage.integrity import check_integrity

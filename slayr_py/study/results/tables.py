@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ from slayr_py.errors import DataError
 from slayr_py.inference import CHECKS, AbandonedAttempt
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import regret_records, stopping_record, suggestion_record
-from slayr_py.study.storage.columns import PARAMETER, error_columns, value_columns
+from slayr_py.study.storage.columns import PARAMETER, STATE, TRIAL_COLUMNS, Outcomes
 from slayr_py.study.storage.costs import cost_name, cost_of
 from slayr_py.study.storage.objectives import finite_values, goal_of, goals_of, has_several
 from slayr_py.study.storage.reading import trials_of
@@ -96,57 +97,35 @@ def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.Da
     """
     trials = study.get_trials(deepcopy=False)
     declared = list(space) if space is not None else []
-    others = sorted({name for trial in trials for name in trial.params} - set(declared))
-    values = value_columns([goal.name for goal in goals_of(study)])
-    errors = _error_columns(study, trials)
-    nothing = [None] * len(values)
-    cost = cost_name(study)
-    costs = [] if cost is None else [cost]
-    steps = ["last_step"] if any(trial.intermediate_values for trial in trials) else []
-    rows = [
+    parameters = [*declared, *sorted({name for trial in trials for name in trial.params} - set(declared))]
+    complete = [trial.values if trial.state == TrialState.COMPLETE else None for trial in trials]
+    outcomes = Outcomes(tuple(goal.name for goal in goals_of(study)), cost_name(study))
+    own = {
+        name: pd.Series([attrgetter(attribute)(trial) for trial in trials], dtype=dtype)
+        for name, (attribute, dtype) in TRIAL_COLUMNS.items()
+    }
+    values = {name: [each and each[i] for each in complete] for i, name in enumerate(outcomes.values)}
+    errors = {name: [_known_error(trial, i) for trial in trials] for i, name in enumerate(outcomes.errors)}
+    known = errors if any(map(any, errors.values())) else {}
+    costs = {name: [cost_of(trial, name) for trial in trials] for name in outcomes.costs[:1]}
+    return pd.DataFrame(
         {
-            "number": trial.number,
-            **dict(zip(values, trial.values if trial.state == TrialState.COMPLETE else nothing, strict=True)),
-            **{name: known[row] for name, known in errors.items()},
-            "state": trial.state.name,
-            **{name: cost_of(trial, name) for name in costs},
-            **{name: trial.last_step for name in steps},
-            **{f"{PARAMETER}{name}": trial.params.get(name) for name in [*declared, *others]},
+            "number": own.pop("number"),
+            **{name: pd.Series(cells, dtype="float64") for name, cells in {**values, **known}.items()},
+            STATE: own.pop(STATE),
+            **{name: pd.Series(cells, dtype="float64") for name, cells in costs.items()},
+            **{name: cells for name, cells in own.items() if cells.notna().any()},
+            **{PARAMETER + name: pd.Series([trial.params.get(name) for trial in trials]) for name in parameters},
         }
-        for row, trial in enumerate(trials)
-    ]
-    columns = [
-        "number",
-        *values,
-        *errors,
-        "state",
-        *costs,
-        *steps,
-        *(f"{PARAMETER}{name}" for name in [*declared, *others]),
-    ]
-    table = pd.DataFrame(rows, columns=columns)
-    numbers = {
-        "number": "int64",
-        **dict.fromkeys([*values, *errors, *costs], "float64"),
-        **dict.fromkeys(steps, "Int64"),
-    }
-    return table.astype(numbers)
+    )
 
 
-def _error_columns(study: Study, trials: list[FrozenTrial]) -> dict[str, list[float | None]]:
-    """Return the known errors of each objective, if any; entries that a fit rejects are left out."""
-
-    def known(trial: FrozenTrial, objective: int) -> float | None:
-        try:
-            return known_error(trial, objective) or None
-        except DataError:
-            return None
-
-    columns = {
-        column: [known(trial, objective) for trial in trials]
-        for objective, column in enumerate(error_columns([goal.name for goal in goals_of(study)]))
-    }
-    return columns if any(any(errors) for errors in columns.values()) else {}
+def _known_error(trial: FrozenTrial, objective: int) -> float | None:
+    """Return the known error of a value; None if it is unknown, or one that a fit rejects."""
+    try:
+        return known_error(trial, objective) or None
+    except DataError:
+        return None
 
 
 def front_trials(study: Study) -> list[FrozenTrial]:

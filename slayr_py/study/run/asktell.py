@@ -22,11 +22,12 @@ from slayr_py.arguments import is_time
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
-from slayr_py.study.run.history import History, Outcomes, add_history, read_history
+from slayr_py.study.run.history import History, add_history, read_history
 from slayr_py.study.run.objective import Values, as_value, expected_of, split_parts, split_values
 from slayr_py.study.run.pruning import check_pruner
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY
+from slayr_py.study.storage.columns import Outcomes
 from slayr_py.study.storage.costs import as_cost
 from slayr_py.study.storage.distributions import plain_value
 from slayr_py.study.storage.integrity import check_integrity

@@ -4,44 +4,33 @@ from __future__ import annotations
 
 import csv
 import io
-import math
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.space import Dimension, Encoder, is_date
-from slayr_py.study.storage.attributes import ERROR_KEY
-from slayr_py.study.storage.columns import OBJECTIVE, PARAMETER, error_columns, value_columns
-from slayr_py.study.storage.costs import TRIAL_COLUMNS
-from slayr_py.text_files import decimal_mark, read_text, table_note, table_separator
+from slayr_py.space import Encoder
+from slayr_py.study.storage.columns import (
+    FAILURES,
+    LEFT_OUT,
+    OF_TRIALS,
+    PARAMETER,
+    PENDING,
+    PLANNED,
+    STATE,
+    STATUS,
+    STATUS_WORDS,
+    TRIAL_STATES,
+    Column,
+    Outcomes,
+    file_columns,
+)
+from slayr_py.text_files import decimal_mark, read_text, table_note, table_separator, write_text
 
-PENDING = "PENDING"
-"""State of an experiment without a result yet."""
-
-PRUNED = "PRUNED"
-"""State of a trial that a pruner has stopped."""
-
-STATUS = "status"
-"""Column with the status of experiments, in `_STATES`; capital letters do not matter."""
-
-_STATES = {
-    "": None,
-    **dict.fromkeys(("done", "ok", "complete", "completed", "finished"), "COMPLETE"),
-    **dict.fromkeys(("failed", "fail", "error"), "FAIL"),
-    **dict.fromkeys(("planned", "pending", "running", "waiting"), PENDING),
-}
-_EMPTY = ("", "nan", "NaN")
-_STATE = "state"
-_LEFT_OUT = {
-    "pruned: the last value that it reported is not a result": (PRUNED,),
-    "not finished": ("RUNNING", "WAITING"),
-}
-_OF_TRIALS = ("COMPLETE", "FAIL", PRUNED, "RUNNING", "WAITING")
+Note = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -71,7 +60,7 @@ def read_experiments(
     *,
     cost: str | None = None,
     separator: str | None = None,
-    note: Callable[[str], None] = lambda text: None,
+    note: Note = lambda text: None,
 ) -> tuple[pd.DataFrame, FileForm]:
     """Read a table of experiments: a column per parameter and per result.
 
@@ -110,42 +99,123 @@ def read_experiments(
         row and the column.
     """
     path = Path(path)
-    rows, used = read_cells(path, separator)
-    header = rows[0]
+    sheet = _Sheet(path, encoder, Outcomes(tuple(targets), cost), separator, note)
+    header = sheet.header
     if repeated := [name for name in header if header.count(name) > 1]:
         raise DataError(f"{path} has two columns {repeated[0]!r}; rename or drop one of them")
-    results = [_result_column(target, header, len(targets)) for target in targets]
-    costs = [] if cost is None else [name for name in header if name in (cost, f"user_attrs_{cost}")]
-    numeric = {*results, *costs, ERROR_KEY, *encoder.real_names, *(PARAMETER + name for name in encoder.real_names)}
-    decimal = decimal_mark(used, (row[i] for i, name in enumerate(header) if name in numeric for row in rows[1:]))
-    if written := table_note(path, used, decimal):
+    if written := table_note(path, sheet.separator, sheet.decimal):
         note(written)
-    table = pd.DataFrame(rows[1:], columns=header, index=pd.RangeIndex(1, len(rows)), dtype=object)
-    if (empty := table.index[(table == "").all(axis=1)]).size:
-        note(f"left out: row{'s' if len(empty) > 1 else ''} {', '.join(map(str, empty))} of {path.name}, empty")
-        table = table.drop(index=empty)
-    told = _trial_states(table, encoder)
-    for why, states in _LEFT_OUT.items():
-        if (left := told.index[told.isin(states)]).size:
-            note(f"left out: row{'s' * (len(left) > 1)} {', '.join(map(str, left))} of {path.name}, {why}")
-            table = table.drop(index=left)
-    status = _status_column(header, _held(header, encoder, (*results, *costs)))
-    form = FileForm(tuple(header), used, decimal, status or new_status(header))
-    return _read(table, path, encoder, targets, costs, status, decimal, note), form
+    sheet.leave_out((sheet.cells == "").all(axis=1), "empty")
+    for why, states in LEFT_OUT.items():
+        sheet.leave_out(sheet.trial_states().isin(states), why)
+    return sheet.read(), FileForm(tuple(header), sheet.separator, sheet.decimal, sheet.status or new_status(header))
 
 
-def _result_column(target: str, columns: Sequence[str], count: int) -> str:
-    """Return the column of the results of one of several objectives, also in a table of trials."""
-    of_trials = OBJECTIVE + target
-    return of_trials if count > 1 and target not in columns and of_trials in columns else target
+class _Sheet:
+    """A file of experiments: its cells as texts, by row from 1, and what its columns tell."""
+
+    def __init__(self, path: Path, encoder: Encoder, outcomes: Outcomes, separator: str | None, note: Note) -> None:
+        (self.header, *rows), self.separator = read_cells(path, separator)
+        self.path, self.space, self.note = path, encoder.space, note
+        self.cells = pd.DataFrame(rows, columns=self.header, index=pd.RangeIndex(1, len(rows) + 1), dtype=object)
+        self.columns = file_columns(encoder, outcomes)
+        self.results = [column for column in self.columns if column.is_result]
+        self.held = {column.find(self.header) for column in self.columns}
+        named = [name for name in self.header if name.lower() == STATUS and name not in self.held]
+        self.status = STATUS if STATUS in named else next(iter(named), None)
+        numbers = {name for column in self.columns if column.is_number for name in column.accepted}
+        held = (cell for row in rows for name, cell in zip(self.header, row, strict=True) if name in numbers)
+        self.decimal = decimal_mark(self.separator, held)
+
+    def trial_states(self) -> pd.Series[Any]:
+        """Return the states that the column ``state`` of a table of trials has, else empty texts."""
+        if STATE in self.header and STATE not in self.held and self.cells[STATE].isin(("", *TRIAL_STATES)).all():
+            return self.cells[STATE]
+        return pd.Series("", index=self.cells.index)
+
+    def leave_out(self, chosen: pd.Series[bool], why: str) -> None:
+        if rows := self._rows(chosen):
+            self.note(f"left out: {rows}, {why}")
+            self.cells = self.cells[~chosen]
+
+    def _rows(self, chosen: pd.Series[bool]) -> str:
+        """Return "rows 1, 3 of runs.csv", empty if none is chosen."""
+        rows = [str(row) for row in chosen.index[chosen]]
+        return f"row{'s' * (len(rows) > 1)} {', '.join(rows)} of {self.path.name}" if rows else ""
+
+    def read(self) -> pd.DataFrame:
+        """Return the parameters, values, errors, costs and states."""
+        for column in self.results:
+            self._find(column)
+            if column.title in self.space and PARAMETER + column.title not in self.header:
+                held = f"the column {column.title!r} of {self.path} is a parameter"
+                raise DataError(f"{held}; name the column of the results")
+        read = pd.DataFrame(index=self.cells.index)
+        failed = pd.Series(False, index=self.cells.index)
+        for column in self.columns:
+            if (name := self._find(column)) is not None and column.parse is not None:
+                cells = self.cells[name]
+                if column.is_result:
+                    failed |= cells.isin(FAILURES)
+                    cells = cells.where(~failed, "")
+                read[column.name] = self._values(name, cells, column.parse)
+        missing = read[[column.name for column in self.results]].isna().any(axis=1)
+        read[STATE] = self._states(missing, failed)
+        known = {*self.held, *OF_TRIALS, self.status or STATUS}
+        if others := [name for name in self.header if name not in known]:
+            self.note(f"left out: {', '.join(map(repr, others))} of {self.path.name}, not among the parameters")
+        return read
+
+    def _find(self, column: Column) -> str | None:
+        if (name := column.find(self.header)) is None and column.missing:
+            known = did_you_mean(column.title, self.header)
+            raise DataError(f"{self.path} has no column {column.missing}{known}")
+        return name
+
+    def _values(self, name: str, cells: pd.Series[Any], parse: Callable[[str, str], Any]) -> pd.Series[Any]:
+        values = []
+        for row, cell in cells.items():
+            try:
+                values.append(None if cell in ("", "nan", "NaN") else parse(cell, self.decimal))
+            except DataError as error:
+                raise DataError(f"{self.path}, row {row}, column {name!r}: {error}") from None
+        return pd.Series(values, index=cells.index, dtype=object)
+
+    def _states(self, missing: pd.Series[bool], failed: pd.Series[bool]) -> pd.Series[str]:
+        """Return the state of each row, of which some have no result, or the word that they failed instead."""
+        told = self.trial_states()
+        status = told if self.status is None else self.cells[self.status]
+        rows = zip(told.index, told, status, missing, failed, strict=True)
+        states = pd.Series([self._state(*row) for row in rows], index=told.index, dtype=str)
+        for state, text in ((PENDING, "no result yet, counted as running"), ("FAIL", "failed")):
+            if which := self._rows(states == state):
+                self.note(f"{which}: {text}")
+        if self.status is None and missing[~failed & (told == "")].any():
+            marks = f"a column {STATUS!r} with {PLANNED!r} marks those without one yet"
+            self.note(f"an empty result is a failed experiment; {marks}")
+        return states
+
+    def _state(self, row: int, told: str, status: str, has_none: bool, has_failed: bool) -> str:
+        if told or self.status is None:
+            return "FAIL" if has_none else told or "COMPLETE"
+        where = f"{self.path}, row {row}"
+        if (state := STATUS_WORDS.get(status.lower())) is None:
+            known = ", ".join(word for word in STATUS_WORDS if word)
+            raise DataError(f"{where}, column {self.status!r}: {status!r} is not a status; write one of {known}")
+        if has_none and state == "COMPLETE" and not has_failed:
+            remedy = f"fill it in, or write 'failed' into {self.status!r}"
+            raise DataError(f"{where} is {status!r} but has no result; {remedy}")
+        return "FAIL" if has_failed else state if has_none or state == "FAIL" else "COMPLETE"
 
 
-def _trial_states(table: pd.DataFrame, encoder: Encoder) -> pd.Series[Any]:
-    """Return the states that the column ``state`` of a table of trials has, else empty texts."""
-    of_parameter = _STATE in encoder.space and PARAMETER + _STATE not in table.columns
-    if _STATE in table.columns and not of_parameter and table[_STATE].isin(("", *_OF_TRIALS)).all():
-        return table[_STATE]
-    return pd.Series("", index=table.index)
+def has_different_replicates(table: pd.DataFrame, encoder: Encoder, targets: Sequence[str]) -> bool:
+    """Return whether finished experiments that were read from a file have equal parameters and different results."""
+    results = Outcomes(tuple(targets)).values
+    others = (*results, STATE)
+    parameters = [n for n in table if n not in others and str(n).removeprefix(PARAMETER) in encoder.space]
+    finished = table[table[STATE] == "COMPLETE"]
+    counts = finished.astype(object).fillna("").groupby(parameters, dropna=False)[results].nunique()
+    return bool((counts > 1).any(axis=None))
 
 
 def has_only_proposals(path: Path, encoder: Encoder, targets: Sequence[str], separator: str | None = None) -> bool:
@@ -153,17 +223,18 @@ def has_only_proposals(path: Path, encoder: Encoder, targets: Sequence[str], sep
     if not path.stat().st_size:
         return True
     try:
-        rows, _ = read_cells(path, separator)
+        sheet = _Sheet(path, encoder, Outcomes(tuple(targets)), separator, lambda text: None)
     except DataError:
         return False
-    header = rows[0]
-    results = [_result_column(target, header, len(targets)) for target in targets]
-    held = _held(header, encoder, results)
-    legal = dict.fromkeys(results, ("",)) | {_status_column(header, held): ("", "planned")}
-    if _STATE not in held:
-        legal[_STATE] = ("",)
-    return any(name in header for name in results) and all(
-        cell.lower() in legal[name] for row in rows[1:] for name, cell in zip(header, row, strict=True) if name in legal
+    results = [column.find(sheet.header) for column in sheet.results]
+    legal = dict.fromkeys(results, ("",)) | {sheet.status: ("", PLANNED)}
+    if STATE not in sheet.held:
+        legal[STATE] = ("",)
+    return any(name in sheet.header for name in results) and all(
+        cell.lower() in legal[name]
+        for row in sheet.cells.itertuples(index=False, name=None)
+        for name, cell in zip(sheet.header, row, strict=True)
+        if name in legal
     )
 
 
@@ -203,159 +274,29 @@ def read_cells(path: Path, separator: str | None = None) -> tuple[list[list[str]
     return rows, used
 
 
-def parameter_column(name: str, columns: Sequence[str]) -> str | None:
-    """Return the column of a parameter, also in a table of trials."""
-    return next((each for each in (PARAMETER + name, name) if each in columns), None)
-
-
-def _held(columns: Sequence[str], encoder: Encoder, results: Sequence[str]) -> set[str | None]:
-    """Return the columns of parameters and results."""
-    return {*results, *(parameter_column(name, columns) for name in encoder.space)}
-
-
-def _status_column(columns: Sequence[str], held: Container[str | None]) -> str | None:
-    """Return the column of the status, which holds no parameter or result."""
-    named = [name for name in columns if name.lower() == STATUS and name not in held]
-    return STATUS if STATUS in named else next(iter(named), None)
-
-
 def new_status(columns: Sequence[str]) -> str:
     """Return the name of a column for the status beside columns without one."""
     return next(name for name in (STATUS, STATUS.capitalize(), STATUS.upper()) if name not in columns)
 
 
-def _read(
-    table: pd.DataFrame,
-    path: Path,
-    encoder: Encoder,
-    targets: Sequence[str],
-    costs: Sequence[str],
-    status: str | None,
-    decimal: str,
-    note: Callable[[str], None],
-) -> pd.DataFrame:
-    results = {target: _result_column(target, list(table.columns), len(targets)) for target in targets}
-    for target, result in results.items():
-        if result not in table.columns:
-            raise DataError(f"{path} has no column {target!r} of results{did_you_mean(target, table.columns)}")
-        if target in encoder.space and PARAMETER + target not in table.columns:
-            raise DataError(f"the column {target!r} of {path} is a parameter; name the column of the results")
-    read = pd.DataFrame(index=table.index)
-    values = value_columns(targets)
-    known = {*results.values(), ERROR_KEY, *TRIAL_COLUMNS}
-    dimensions = {d.name: d for d in encoder.dimensions}
-    for name in encoder.space:
-        column = parameter_column(name, list(table.columns))
-        if column is None:
-            if name in dimensions and name not in encoder.conditional:
-                raise DataError(f"{path} has no column for the parameter {name!r}{did_you_mean(name, table.columns)}")
-            continue
-        known.add(column)
-        if name in dimensions:
-            where = f"{path}, row {{}}, column {column!r}"
-            label = PARAMETER + name if name in (_STATE, *values) else name
-            read[label] = _column(table[column], partial(_value, dimension=dimensions[name], decimal=decimal), where)
-    failed = pd.Series(False, index=table.index)
-    for result, value, error in zip(results.values(), values, error_columns(targets), strict=True):
-        failed |= table[result].isin([text for text, state in _STATES.items() if state == "FAIL"])
-        where = f"{path}, row {{}}, column {result!r}"
-        read[value] = _column(table[result].where(~failed, ""), lambda cell: _result(cell, decimal), where)
-        known.add(error)
-        if error in table.columns:
-            read[error] = _column(
-                table[error], lambda cell: _result(cell, decimal), f"{path}, row {{}}, column {error!r}"
-            )
-    for cost in costs:
-        known.add(cost)
-        read[cost] = _column(table[cost], partial(_number, decimal=decimal), f"{path}, row {{}}, column {cost!r}")
-    missing = read[values].isna().any(axis=1)
-    told = _trial_states(table, encoder)
-    read["state"] = _states(None if status is None else table[status], told, missing, failed, path, note)
-    known.add(status or STATUS)
-    if others := [name for name in table.columns if name not in known]:
-        note(f"left out: {', '.join(map(repr, others))} of {path.name}, not among the parameters")
-    return read
+def write_proposals(path: Path, configs: Sequence[Mapping[str, Any]], form: FileForm) -> None:
+    """Write proposals with the columns of a file; results are empty and the status is "planned".
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written.
+    """
+    columns = [*form.columns, *([] if form.status in form.columns else [form.status])]
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=form.separator, lineterminator="\n")
+    writer.writerow(columns)
+    for config in configs:
+        cells = {PARAMETER + name if PARAMETER + name in columns else name: value for name, value in config.items()}
+        cells[form.status] = PLANNED
+        writer.writerow([_cell(cells.get(column, ""), form.decimal) for column in columns])
+    write_text(path, text.getvalue())
 
 
-def _column(cells: pd.Series[Any], read: Callable[[str], Any], where: str) -> pd.Series[Any]:
-    values = []
-    for row, cell in cells.items():
-        try:
-            values.append(None if cell in _EMPTY else read(cell))
-        except DataError as error:
-            raise DataError(f"{where.format(row)}: {error}") from None
-    return pd.Series(values, index=cells.index, dtype=object)
-
-
-def _value(cell: str, dimension: Dimension, decimal: str) -> Any:
-    """Return the value of a parameter's cell; illegal levels are reported with the configuration."""
-    if not dimension.levels:
-        value = _number(cell, decimal)
-        return int(value) if dimension.kind == "integer" and value.is_integer() else value
-    texts = {str(level): level for level in dimension.levels}
-    texts |= {str(level).lower(): level for level in dimension.levels if isinstance(level, bool)}
-    if cell in texts:
-        return texts[cell]
-    for level in dimension.levels:
-        try:
-            if not isinstance(level, bool | str) and level is not None and float(level) == _number(cell, decimal):
-                return level
-        except DataError:
-            continue
-    raise DataError(f"{cell!r} is not a level of the parameter{did_you_mean(cell, texts)}")
-
-
-def _result(cell: str, decimal: str) -> float:
-    try:
-        return _number(cell, decimal)
-    except DataError as error:
-        raise DataError(
-            f"{error}; leave the cell of an experiment without a result empty, or write 'failed' into it"
-        ) from None
-
-
-def _number(cell: str, decimal: str) -> float:
-    try:
-        value = float(cell.replace(",", ".") if decimal == "," else cell)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        date = (
-            ": write a date as the time since a day of your choice, such as the number of days" if is_date(cell) else ""
-        )
-        raise DataError(f"{cell!r} is not a number{date}")
-    return value
-
-
-def _states(
-    status: pd.Series[Any] | None,
-    told: pd.Series[Any],
-    missing: pd.Series[Any],
-    failed: pd.Series[Any],
-    path: Path,
-    note: Callable[[str], None],
-) -> pd.Series[Any]:
-    states = pd.Series("COMPLETE", index=missing.index)
-    if status is not None:
-        for position, text in enumerate(status.where(told == "", "")):
-            where = f"{path}, row {status.index[position]}"
-            if text.lower() not in _STATES:
-                known = ", ".join(text for text in _STATES if text)
-                raise DataError(f"{where}, column {status.name!r}: {text!r} is not a status; write one of {known}")
-            state = _STATES[text.lower()]
-            has_none = bool(missing.iloc[position])
-            if has_none and state == "COMPLETE" and not failed.iloc[position]:
-                raise DataError(
-                    f"{where} is {text!r} but has no result; fill it in, or write 'failed' into {status.name!r}"
-                )
-            states.iloc[position] = state if state == "FAIL" else (state or PENDING) if has_none else "COMPLETE"
-    else:
-        states[missing] = "FAIL"
-    states[told != ""] = told.where(~missing, "FAIL")
-    states[failed] = "FAIL"
-    for state, text in ((PENDING, "no result yet, counted as running"), ("FAIL", "failed")):
-        if len(rows := [str(row) for row in states.index[states == state]]):
-            note(f"row{'s' if len(rows) > 1 else ''} {', '.join(rows)} of {path.name}: {text}")
-    if status is None and missing[~failed & (told == "")].any():
-        note(f"an empty result is a failed experiment; a column {STATUS!r} with 'planned' marks those without one yet")
-    return states
+def _cell(value: Any, decimal: str) -> str:
+    return repr(value).replace(".", decimal) if isinstance(value, float) else str(value)

@@ -18,10 +18,19 @@ from optuna.trial import FrozenTrial, TrialState
 from slayr_py.arguments import check_number
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean
 from slayr_py.space import Encoder, is_active
-from slayr_py.study.run.experiment_files import PENDING, PRUNED, read_experiments
+from slayr_py.study.run.experiment_files import read_experiments
 from slayr_py.study.run.objective import Values, as_value
 from slayr_py.study.storage.attributes import ERROR_KEY, HISTORY, OUTSIDE_KEY, SUGGESTION_KEY, is_history
-from slayr_py.study.storage.columns import OBJECTIVE, PARAMETER, error_columns, value_columns
+from slayr_py.study.storage.columns import (
+    IGNORED,
+    IGNORED_PREFIXES,
+    PARAMETER,
+    PENDING,
+    PRUNED,
+    STATE,
+    UNFINISHED,
+    Outcomes,
+)
 from slayr_py.study.storage.distributions import space_to_distributions, to_params
 from slayr_py.study.storage.objectives import finite_values
 from slayr_py.study.storage.optuna_private import set_trial_attribute
@@ -30,11 +39,6 @@ from slayr_py.study.storage.search_lock import search_lock
 
 History = str | Path | pd.DataFrame | Sequence[tuple[Mapping[str, Any], float | Values | None]]
 """Past experiments: see `read_history`."""
-
-_IGNORED = ("number", "state", "last_step", "datetime_start", "datetime_complete", "duration")
-_IGNORED_PREFIXES = ("user_attrs_", "system_attrs_", "Unnamed: ")  # of Optuna's table, and of an index in a CSV file
-_UNFINISHED = ("RUNNING", "WAITING")
-_FAILED = "FAIL"
 
 
 class Experiment(NamedTuple):
@@ -68,40 +72,7 @@ class _Row(NamedTuple):
     cost: float | None = None
 
 
-class Outcomes(NamedTuple):
-    """The objectives of a study, whose values a history has, and the cost."""
-
-    names: tuple[str, ...] = ("",)
-    """Names of several objectives, or their numbers."""
-
-    cost: str | None = None
-    """Name of the cost, which may be a column."""
-
-    @property
-    def values(self) -> list[str]:
-        """Return the columns of the values."""
-        return value_columns(self.names)
-
-    @property
-    def errors(self) -> list[str]:
-        """Return the columns of the known errors."""
-        return error_columns(self.names)
-
-    def column(self, name: str) -> str | None:
-        """Return the column of a value, an error or the cost with this name, or None if it is none of them."""
-        if self.cost is not None and name in (self.cost, f"user_attrs_{self.cost}"):
-            return self.cost
-        if name in self.values or name in self.errors:
-            return name
-        if len(self.names) == 1:
-            return ERROR_KEY if name == f"user_attrs_{ERROR_KEY}" else None
-        return OBJECTIVE + name if name in self.names else None
-
-
-ONE_VALUE = Outcomes()
-
-
-def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VALUE) -> list[Experiment]:
+def read_history(history: History, encoder: Encoder, outcomes: Outcomes | None = None) -> list[Experiment]:
     """Read past experiments and check them against a space.
 
     Parameters
@@ -119,8 +90,8 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VA
         missing. A column with the name of the cost has costs; an empty cell is an unknown one. Another cost in a table
         of `Result.trials` is left out with a warning.
     encoder : Encoder
-    outcomes : Outcomes
-        The objectives.
+    outcomes : Outcomes, optional
+        The objectives, by default one without a cost.
 
     Raises
     ------
@@ -130,8 +101,9 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VA
         For another type, an unknown or ambiguous column, or a value that is not a number.
     """
     rows: Iterable[_Row]
+    outcomes = outcomes or Outcomes()
     if isinstance(history, str | Path):
-        targets = ("value",) if len(outcomes.names) == 1 else outcomes.names
+        targets = outcomes.values if len(outcomes.names) == 1 else outcomes.names
         history, _ = read_experiments(history, encoder, targets, cost=outcomes.cost, note=_warn)
     if isinstance(history, pd.DataFrame):
         rows = _rows_of_table(history, encoder, outcomes)
@@ -144,7 +116,7 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes = ONE_VA
     if outside := [f"{name}: {experiment.outside}" for name, experiment in named if experiment.outside]:
         others = f", and {len(outside) - 1} other experiments violate constraints" * (len(outside) > 1)
         text = "; the model learns from them, but they are never the best"
-        warnings.warn(f"{outside[0]}{others}{text}", UserWarning, stacklevel=2)
+        _warn(f"{outside[0]}{others}{text}")
     return [experiment for experiment in experiments if experiment.params or experiment.values is not None]
 
 
@@ -224,21 +196,16 @@ def _key(params: Mapping[str, Any], values: Sequence[float] | None) -> str:
 def _rows_of_table(table: pd.DataFrame, encoder: Encoder, outcomes: Outcomes) -> Iterator[_Row]:
     """Yield the finished rows of a table."""
     columns = [str(column) for column in table.columns]
-    targets = [_target(column, columns, encoder, outcomes) for column in columns]
-    if missing := [name for name in outcomes.values if name not in targets]:
-        raise DataError(f"history has no column {missing[0]!r}; its columns: {', '.join(columns)}")
-    if repeated := [target for target, count in Counter(targets).items() if target is not None and count > 1]:
-        raise DataError(f"history has two columns for {repeated[0].removeprefix(PARAMETER)!r}; drop one of them")
+    targets = _targets(columns, encoder, outcomes)
     pruned = []
     for label, cells in zip(table.index, table.itertuples(index=False, name=None), strict=True):
         read = {target: cell for target, cell in zip(targets, cells, strict=True) if target is not None}
-        ignored = {column: cell for column, target, cell in zip(columns, targets, cells, strict=True) if target is None}
-        state = str(ignored.get("state"))
+        state = str(read.pop(STATE, None))
         if state == PRUNED:
             pruned.append(str(label))
-        elif state not in _UNFINISHED:
+        elif state not in UNFINISHED:
             values = [read.pop(name) for name in outcomes.values]
-            if state == _FAILED:
+            if state == "FAIL":
                 values = [None] * len(values)
             y_sd = [read.pop(name, None) for name in outcomes.errors]
             cost = _cost(f"history row {label}", read.pop(outcomes.cost or "", None))
@@ -250,25 +217,22 @@ def _rows_of_table(table: pd.DataFrame, encoder: Encoder, outcomes: Outcomes) ->
         _warn(f"left out: {which}; the last value that a pruned trial reported is not a result")
 
 
-def _target(column: str, columns: Sequence[str], encoder: Encoder, outcomes: Outcomes) -> str | None:
-    """Return ``params_`` and the name of a column's parameter, a column of outcomes, or None to ignore the column."""
-    if column in outcomes.values:
-        return column
-    # A table of trials with the parameter "number" has columns "number" and "params_number".
-    if column in encoder.space and not (column in _IGNORED and PARAMETER + column in columns):
-        return PARAMETER + column
-    bare = column.removeprefix(PARAMETER)
-    if column != bare and bare in encoder.space:
-        return column
-    if (outcome := outcomes.column(column)) is not None:
-        return outcome
-    if column in _IGNORED or column.startswith(_IGNORED_PREFIXES):
-        return None
-    if _is_cost_of_study(column, columns):
+def _targets(columns: Sequence[str], encoder: Encoder, outcomes: Outcomes) -> list[str | None]:
+    """Return ``params_`` and the name of each column's parameter, a column of outcomes, or None to ignore it."""
+    synonyms = outcomes.synonyms(columns, encoder.space)
+    for column in columns:
+        if column in synonyms or column in IGNORED or column.startswith(IGNORED_PREFIXES):
+            continue
+        if not _is_cost_of_study(column, columns):
+            near = did_you_mean(column.removeprefix(PARAMETER), [*encoder.space, *outcomes.values])
+            raise DataError(f"history has the column {column!r}, which is not a parameter{near}")
         _warn(f"left out: the column {column!r} of the history, a cost of its study; cost={column!r} reads it")
-        return None
-    known = [*encoder.space, *outcomes.values]
-    raise DataError(f"history has the column {column!r}, which is not a parameter{did_you_mean(bare, known)}")
+    targets = [synonyms.get(column) for column in columns]
+    if missing := [name for name in outcomes.values if name not in targets]:
+        raise DataError(f"history has no column {missing[0]!r}; its columns: {', '.join(columns)}")
+    if repeated := [target for target, count in Counter(targets).items() if target not in (None, STATE) and count > 1]:
+        raise DataError(f"history has two columns for {repeated[0].removeprefix(PARAMETER)!r}; drop one of them")
+    return targets
 
 
 def _is_cost_of_study(column: str, columns: Sequence[str]) -> bool:
@@ -323,11 +287,7 @@ def _value(row: str, value: Any) -> float | None:
         return as_value(value)
     except NotFiniteError:
         if not pd.isna(value):
-            warnings.warn(
-                f"{row}: the value {value!r:.50} is not finite; it is recorded as a failed experiment",
-                UserWarning,
-                stacklevel=2,
-            )
+            _warn(f"{row}: the value {value!r:.50} is not finite; it is recorded as a failed experiment")
         return None
     except ObjectiveError:
         raise DataError(f"{row}: the value must be a number, or NaN if it failed, got {value!r:.200}") from None

@@ -1,23 +1,170 @@
-"""Names of the columns in tables of trials and of past experiments."""
+"""Columns of tables of trials and of past experiments: their names, the states of rows, and the cells of files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Container, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
+from slayr_py.errors import DataError, did_you_mean
+from slayr_py.space import Encoder, is_date
 from slayr_py.study.storage.attributes import ERROR_KEY
 
-PARAMETER = "params_"
-"""Start of the columns of parameters in a table of trials."""
+PARAMETER, OBJECTIVE, USER = "params_", "values_", "user_attrs_"
+"""Starts of the columns of parameters, of values of several objectives, and of user attributes in Optuna's tables."""
 
-OBJECTIVE = "values_"
-"""Start of the columns of the values of several objectives."""
+VALUE, STATE, STATUS = "value", "state", "status"
+"""Columns of the only value, of the state of trials, and of the status of experiments in a file in any case."""
+
+TRIAL_COLUMNS = {"number": ("number", "int64"), STATE: ("state.name", None), "last_step": ("last_step", "Int64")}
+"""Columns with an attribute of a trial: the attribute, and the type of the column."""
+
+OF_TRIALS = (*TRIAL_COLUMNS, VALUE, ERROR_KEY)
+"""Columns of tables of trials with fixed names; a file may have ones that are not read."""
+
+OF_TRIALS_PREFIXES = (OBJECTIVE, PARAMETER, f"{ERROR_KEY}_")
+
+IGNORED = (*TRIAL_COLUMNS, "datetime_start", "datetime_complete", "duration")
+"""Columns of tables of trials that are no part of an experiment."""
+
+IGNORED_PREFIXES = (USER, "system_attrs_", "Unnamed: ")
+"""Starts of others, of Optuna's table and of an index in a CSV file."""
+
+PENDING, PRUNED = "PENDING", "PRUNED"
+"""States of an experiment without a result yet, and of a trial that a pruner has stopped."""
+
+UNFINISHED = ("RUNNING", "WAITING")
+LEFT_OUT = {"pruned: the last value that it reported is not a result": (PRUNED,), "not finished": UNFINISHED}
+"""States of trials that are not read as experiments, by the reason."""
+
+TRIAL_STATES = ("COMPLETE", "FAIL", PRUNED, *UNFINISHED)
+
+PLANNED = "planned"
+"""Status of proposals."""
+
+_NO_RESULT = "; leave the cell of an experiment without a result empty, or write 'failed' into it"
+
+STATUS_WORDS = {
+    "": PENDING,
+    **dict.fromkeys(("done", "ok", "complete", "completed", "finished"), "COMPLETE"),
+    **dict.fromkeys(("failed", "fail", "error"), "FAIL"),
+    **dict.fromkeys((PLANNED, "pending", "running", "waiting"), PENDING),
+}
+"""State of an experiment by its status; one that has a result is not pending."""
+
+FAILURES = [word for word, state in STATUS_WORDS.items() if state == "FAIL"]
+"""Words that stand for the result of a failed experiment."""
 
 
-def value_columns(names: Sequence[str]) -> list[str]:
-    """Return the columns of the values of objectives with these names: "value", or "values_<name>" of several."""
-    return ["value"] if len(names) == 1 else [OBJECTIVE + name for name in names]
+class Outcomes(NamedTuple):
+    """The objectives of a study, whose values a table has, and the cost."""
+
+    names: tuple[str, ...] = (VALUE,)
+    """Names of several objectives, or their numbers; of one, the column of its values in a file."""
+
+    cost: str | None = None
+    """Name of the cost, which may be a column."""
+
+    @property
+    def values(self) -> list[str]:
+        """Return the columns of the values: "value", or "values_<name>" of several objectives."""
+        return [VALUE] if len(self.names) == 1 else [OBJECTIVE + name for name in self.names]
+
+    @property
+    def errors(self) -> list[str]:
+        """Return the columns of their known errors: "y_sd", or "y_sd_<name>" of several objectives."""
+        return [ERROR_KEY] if len(self.names) == 1 else [f"{ERROR_KEY}_{name}" for name in self.names]
+
+    @property
+    def costs(self) -> list[str]:
+        """Return the columns that may have the costs."""
+        return [] if self.cost is None else [self.cost, USER + self.cost]
+
+    def synonyms(self, columns: Container[str], parameters: Iterable[str]) -> dict[str, str]:
+        """Return what the columns of a table stand for: ``params_<name>``, values, errors, the cost or the state.
+
+        The last meaning of a name counts. A table of trials with the parameter "number" has the columns "number" and
+        "params_number".
+        """
+        named = {name: PARAMETER + name for name in parameters}
+        shorter = {USER + ERROR_KEY: ERROR_KEY}
+        if len(self.names) > 1:
+            shorter = dict(zip(self.names, self.values, strict=True))
+        return {
+            STATE: STATE,
+            **shorter,
+            **{error: error for error in self.errors},
+            **{name: str(self.cost) for name in self.costs},
+            **{column: column for column in named.values()},
+            **{name: column for name, column in named.items() if name not in IGNORED or column not in columns},
+            **{value: value for value in self.values},
+        }
 
 
-def error_columns(names: Sequence[str]) -> list[str]:
-    """Return the columns of the known errors of these values: "y_sd", or "y_sd_<name>" of several objectives."""
-    return [ERROR_KEY] if len(names) == 1 else [f"{ERROR_KEY}_{name}" for name in names]
+class Column(NamedTuple):
+    """What a file tells about experiments in one column."""
+
+    title: str  # name of the parameter, result, error or cost
+    name: str  # column of the table that is read
+    accepted: tuple[str, ...]  # columns of files, of which the first one that is there counts
+    parse: Callable[[str, str], Any] | None  # from a cell and the decimal mark to a value; None if it is not read
+    is_number: bool = True  # whether its cells may have decimal commas
+    is_result: bool = False
+    missing: str = ""  # what a file without it lacks, for the error; empty if it may be missing
+
+    def find(self, columns: Container[str]) -> str | None:
+        """Return the one of these columns of a file that counts."""
+        return next((name for name in self.accepted if name in columns), None)
+
+
+def file_columns(encoder: Encoder, outcomes: Outcomes) -> list[Column]:
+    """Return what a file may tell about experiments: parameters, each value with its error, costs."""
+    columns = []
+    dimensions = {d.name: d for d in encoder.dimensions}
+    for name in encoder.space:
+        d = dimensions.get(name)
+        label = PARAMETER + name if name in (STATE, *outcomes.values) else name
+        real = _whole if d is not None and d.kind == "integer" else _number
+        parse = None if d is None else partial(_level, d.levels) if d.levels else real
+        missing = "" if d is None or name in encoder.conditional else f"for the parameter {name!r}"
+        is_real = name in encoder.real_names
+        columns.append(Column(name, label, (PARAMETER + name, name), parse, is_real, missing=missing))
+    result = partial(_number, remedy=_NO_RESULT)
+    for name, value, error in zip(outcomes.names, outcomes.values, outcomes.errors, strict=True):
+        accepted = (name,) if len(outcomes.names) == 1 else (name, OBJECTIVE + name)
+        columns.append(Column(name, value, accepted, result, is_result=True, missing=f"{name!r} of results"))
+        columns.append(Column(error, error, (error,), result, is_number=error == ERROR_KEY))
+    return columns + [Column(name, name, (name,), _number) for name in outcomes.costs]
+
+
+def _level(levels: Sequence[Any], cell: str, decimal: str) -> Any:
+    texts = {str(level): level for level in levels}
+    texts |= {str(level).lower(): level for level in levels if isinstance(level, bool)}
+    value = _to_float(cell, decimal)
+    if cell in texts:
+        return texts[cell]
+    for level in levels:
+        if not isinstance(level, bool | str | None) and float(level) == value:
+            return level
+    raise DataError(f"{cell!r} is not a level of the parameter{did_you_mean(cell, texts)}")
+
+
+def _whole(cell: str, decimal: str) -> float:
+    value = _number(cell, decimal)
+    return int(value) if value.is_integer() else value
+
+
+def _number(cell: str, decimal: str, remedy: str = "") -> float:
+    value = _to_float(cell, decimal)
+    if not math.isfinite(value):
+        date = ": write a date as the time since a day of your choice, such as the number of days" * is_date(cell)
+        raise DataError(f"{cell!r} is not a number{date}{remedy}")
+    return value
+
+
+def _to_float(cell: str, decimal: str) -> float:
+    try:
+        return float(cell.replace(",", ".") if decimal == "," else cell)
+    except ValueError:
+        return math.nan

@@ -15,16 +15,12 @@ from slayr_py.arguments import is_time
 from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
 from slayr_py.study.storage.attributes import ERROR_KEY, is_history, is_ours, study_record, suggestion_record
-from slayr_py.study.storage.columns import OBJECTIVE, PARAMETER
+from slayr_py.study.storage.columns import OF_TRIALS, OF_TRIALS_PREFIXES
 from slayr_py.study.storage.objectives import finite_values
 from slayr_py.study.storage.trials import Results, results_of, trial_configuration, was_evaluated
 
 SECONDS = "seconds"
 """Name of the cost that the loop measures: the duration of the evaluation."""
-
-TRIAL_COLUMNS = ("number", "value", "state", "last_step")
-"""Columns of tables of trials besides parameters, several values and errors."""
-_COLUMN_PREFIXES = (OBJECTIVE, PARAMETER, f"{ERROR_KEY}_")
 
 
 def check_cost_name(name: object, parameters: Container[str] = ()) -> None:
@@ -44,7 +40,7 @@ def check_cost_name(name: object, parameters: Container[str] = ()) -> None:
         raise DataError(f"cost {name!r} is a parameter; return the cost of an evaluation under another name")
     if name == ERROR_KEY or is_ours(name):
         raise DataError(f"cost {name!r} is the name of another attribute of trials; choose another name")
-    if name in TRIAL_COLUMNS or name.startswith(_COLUMN_PREFIXES):
+    if name in OF_TRIALS or name.startswith(OF_TRIALS_PREFIXES):
         raise DataError(
             f"cost {name!r} is the name of a column of result.trials; return the cost of an evaluation under another "
             "name"

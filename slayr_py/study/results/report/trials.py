@@ -16,7 +16,7 @@ from slayr_py.study.results.report.figures import drawing, scale
 from slayr_py.study.results.report.reading import Absent, Reading
 from slayr_py.study.results.tables import comparable_trials, finite_trials, front_trials, trials_table
 from slayr_py.study.storage.attributes import ERROR_KEY, FAILURE_KEY, suggestion_record
-from slayr_py.study.storage.columns import PARAMETER, value_columns
+from slayr_py.study.storage.columns import PARAMETER, Outcomes
 from slayr_py.study.storage.costs import cost_name, cost_of, spent
 from slayr_py.study.storage.objectives import goals_of
 from slayr_py.study.storage.trials import known_error
@@ -107,7 +107,7 @@ def _table(reading: Reading) -> Table:
     frame = trials_table(reading.study, reading.space).astype(object)
     parameters = [name for name in frame.columns if name.startswith(PARAMETER)]
     constraints = sorted({name for trial in trials for name in trial.constraints})
-    names = value_columns([goal.name for goal in goals_of(reading.study)])
+    names = Outcomes(tuple(goal.name for goal in goals_of(reading.study))).values
     cost = cost_name(reading.study)
     marks = dict.fromkeys((trial.number for trial in front_trials(reading.study)), "best")
     if not reading.has_several:
