@@ -118,6 +118,12 @@ def test_spreadsheets_with_semicolons_decimal_commas_and_a_status_are_read(tmp_p
     ]
 
 
+def test_decimal_commas_are_recognised_in_the_errors_of_several_objectives(tmp_path):
+    (tmp_path / "runs.csv").write_text("t;n;solvent;loss;speed;y_sd_speed\n1;2;a;3;4;0,5\n")
+    table, form = read_experiments(tmp_path / "runs.csv", lab(), ["loss", "speed"])
+    assert table["y_sd_speed"].tolist() == [0.5] and form.decimal == ","
+
+
 def test_failed_as_the_result_of_an_experiment_that_is_done_means_that_it_failed(tmp_path):
     (tmp_path / "runs.csv").write_text(f"{HEADER},status\n1,2,a,failed,done\n1,2,a,3,done\n")
     table, _ = read_experiments(tmp_path / "runs.csv", lab())

@@ -134,7 +134,7 @@ def file_columns(encoder: Encoder, outcomes: Outcomes) -> list[Column]:
     for name, value, error in zip(outcomes.names, outcomes.values, outcomes.errors, strict=True):
         accepted = (name,) if len(outcomes.names) == 1 else (name, OBJECTIVE + name)
         columns.append(Column(name, value, accepted, result, is_result=True, missing=f"{name!r} of results"))
-        columns.append(Column(error, error, (error,), result, is_number=error == ERROR_KEY))
+        columns.append(Column(error, error, (error,), result))
     return columns + [Column(name, name, (name,), _number) for name in outcomes.costs]
 
 
