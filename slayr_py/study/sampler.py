@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from ConfigSpace import ConfigurationSpace
@@ -15,15 +16,16 @@ from typing_extensions import Unpack
 from slayr_py.arguments import check_integer
 from slayr_py.errors import SpaceError
 from slayr_py.inference import FitKeywords, Posterior
-from slayr_py.space import Space, Within, recorded_function, space_from_json
+from slayr_py.space import Encoder, Fixed, Space, Within, recorded_function, space_from_json
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.inferred_space import InferredSpace
 from slayr_py.study.model.options import SamplerKeywords, SamplerOptions
 from slayr_py.study.model.session import Session
 from slayr_py.study.storage.attributes import mark_failure, mark_start, study_record
 from slayr_py.study.storage.objectives import goal_of
-from slayr_py.study.storage.optuna_private import inner_sampler, whole_study
+from slayr_py.study.storage.optuna_private import inner_sampler, partly_fixed, whole_study
 from slayr_py.study.storage.search_lock import missing_lock
+from slayr_py.study.storage.suggesting import fix_given
 from slayr_py.threads import ignoring_underflow
 
 
@@ -304,6 +306,22 @@ def declared_space_of(study: Study) -> DeclaredSpace | None:
     sampler = inner_sampler(study)
     strategy = sampler.strategy if isinstance(sampler, StanGPSampler) else None
     return strategy if isinstance(strategy, DeclaredSpace) else None
+
+
+def fixed_of(study: Study, encoder: Encoder) -> Fixed | None:
+    """Return the fixed values that the results of a study have.
+
+    Parameters
+    ----------
+    study : optuna.Study
+    encoder : Encoder
+        Of a space that contains the values of a `PartialFixedSampler`, if the study has no declared space.
+    """
+    if (declared := declared_space_of(study)) is not None:
+        return declared.fixed_of(study)
+    with suppress(SpaceError):  # Optuna has evaluated an illegal value, with a warning
+        return fix_given(encoder, partly_fixed(study))
+    return None
 
 
 def space_of(study: Study) -> ConfigurationSpace:

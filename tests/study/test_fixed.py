@@ -10,8 +10,9 @@ from testing_studies import bowl, suggestion
 
 from slayr_py.acquisition import suggest
 from slayr_py.errors import DataError, EnqueuedError, SpaceError
-from slayr_py.study import Result, ask, config_of, create_study, minimize, tell
-from slayr_py.study.sampler import declared_space_of
+from slayr_py.space import Encoder
+from slayr_py.study import Result, StanGPSampler, ask, config_of, create_study, minimize, tell
+from slayr_py.study.sampler import declared_space_of, fixed_of
 
 PAST = [({"x": x, "y": y}, bowl({"x": x, "y": y})) for x, y in ((-4.0, 3.0), (0.0, 9.0), (2.0, 8.0), (8.0, 1.0))]
 
@@ -51,6 +52,24 @@ def test_results_compare_configurations_with_the_fixed_values(plane, quick):
         _ = other.best_config
     free = Result(create_study(plane, n_initial=1, seed=1, history=past, **quick), plane)
     assert free.best_config == {"x": 2.0, "y": 8.0} and free.recommended.config["y"] != 2.5
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_results_compare_the_trials_with_the_values_of_a_partial_fixed_sampler(plane):
+    past = [*PAST, ({"x": 7.0, "y": 2.5}, 45.25), ({"x": 3.0, "y": 2.5}, 21.25)]
+    study = create_study(plane, n_initial=1, seed=1, history=past, fixed={"y": 8.0})
+    assert Result(study, plane).best_config == {"x": 2.0, "y": 8.0}
+    study.sampler = optuna.samplers.PartialFixedSampler({"y": 2.5}, study.sampler)
+    result = Result(study, plane)
+    assert result.best_config == {"x": 3.0, "y": 2.5} and result.best_value == 21.25
+    assert "best so far with the fixed values y=2.5: 21.25" in str(result.plot_convergence().axes[0].get_legend().texts)
+    assert fixed_of(study, Encoder(plane)).values == {"y": 2.5}
+    for inner in (StanGPSampler(seed=1), optuna.samplers.RandomSampler(1)):  # without a declared space
+        study.sampler = optuna.samplers.PartialFixedSampler({"y": 2.5}, inner)
+        assert result.best_value == 21.25 and fixed_of(study, Encoder(plane)).values == {"y": 2.5}
+        study.sampler = optuna.samplers.PartialFixedSampler({"y": 1e9}, inner)
+        assert "no feasible trial with the fixed values y=1000000000.0" in repr(result)
+        assert fixed_of(study, Encoder(plane)) is None
 
 
 @pytest.mark.stan

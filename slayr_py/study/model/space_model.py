@@ -169,12 +169,13 @@ class SpaceModel:
         return given if self.fixed is None else self.encoder.fix({**self.fixed.values, **given.values}, "context: ")
 
     def compared_in(self, study: Study, trial: FrozenTrial) -> Fixed | None:
-        """Return the fixed values of trials to compare one with: of the sampler, replaced by its context.
-
-        Without a context, the values of a `PartialFixedSampler` replace them.
-        """
+        """Return the fixed values of trials to compare one with: of its context, otherwise those of the run."""
         context = trial.user_attrs.get(CONTEXT_KEY)
-        return self.fixed_with(context) if context else self._fixed_by(partly_fixed(study))
+        return self.fixed_with(context) if context else self.fixed_of(study)
+
+    def fixed_of(self, study: Study) -> Fixed | None:
+        """Return the fixed values of a run: of the sampler, replaced by those of a `PartialFixedSampler` around it."""
+        return self._fixed_by(partly_fixed(study))
 
     def fixed_in(self, study: Study, trial: FrozenTrial) -> Fixed | None:
         """Return the fixed values of a trial that is to be suggested.

@@ -17,7 +17,7 @@ from slayr_py.space import FloatArray
 from slayr_py.study.model.incumbent import front_task
 from slayr_py.study.results.recommendation import is_noisy
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
-from slayr_py.study.sampler import declared_space_of
+from slayr_py.study.sampler import fixed_of
 from slayr_py.study.storage.objectives import check_several, default_reference, given_reference, goals_of
 from slayr_py.study.storage.trials import observations, observations_of_all
 from slayr_py.threads import one_thread
@@ -170,8 +170,7 @@ def front_band(
         )
     probability = check_probability("probability", probability)
     n = check_integer("n", n, minimum=2)
-    declared = declared_space_of(study)
-    fixed = None if declared is None else declared.fixed
+    fixed = fixed_of(study, posteriors[0].encoder)
     observed = observations_of_all(study, posteriors[0].encoder.space)
     noisy = is_noisy(study)
     task = front_task(study, observed, posteriors, feasibility, fixed, noisy, reference)

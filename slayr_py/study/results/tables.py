@@ -20,6 +20,7 @@ from slayr_py.study.storage.attributes import regret_records, stopping_record, s
 from slayr_py.study.storage.columns import PARAMETER, STATE, TRIAL_COLUMNS, Outcomes
 from slayr_py.study.storage.costs import cost_name, cost_of
 from slayr_py.study.storage.objectives import finite_values, goal_of, goals_of, has_several
+from slayr_py.study.storage.optuna_private import partly_fixed
 from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.search_records import stored_searches
 from slayr_py.study.storage.suggestion import StackPart, SuggestionRecord
@@ -62,24 +63,32 @@ def feasible_trials(study: Study) -> list[FrozenTrial]:
 
 
 def comparable_trials(study: Study) -> list[FrozenTrial]:
-    """Return the feasible trials that have the fixed values of the study's sampler, in order."""
+    """Return the feasible trials that have the fixed values of the study's sampler, in order.
+
+    They include those of a `PartialFixedSampler`. Without a declared space, its parameters may be absent: conditions
+    are unknown.
+    """
     feasible = feasible_trials(study)
     declared = declared_space_of(study)
-    if declared is None or declared.fixed is None:
+    if declared is None:
+        given = partly_fixed(study).items()
+        return [trial for trial in feasible if all(trial.params.get(name, value) == value for name, value in given)]
+    if (fixed := declared.fixed_of(study)) is None:
         return feasible
     known = [
         (trial, config) for trial in feasible if (config := trial_configuration(trial, declared.space)) is not None
     ]
-    holds = declared.fixed.hold(declared.encoder.encode([config for _, config in known]))
+    holds = fixed.hold(declared.encoder.encode([config for _, config in known]))
     return [trial for (trial, _), same in zip(known, holds, strict=True) if same]
 
 
 def fixed_values_text(study: Study) -> str:
     """Return " with the fixed values x=1", empty if the study's sampler fixes none."""
     declared = declared_space_of(study)
-    if declared is None or declared.fixed is None:
-        return ""
-    return f" with the fixed values {', '.join(f'{name}={value!r}' for name, value in declared.fixed.values.items())}"
+    fixed = None if declared is None else declared.fixed_of(study)
+    values = partly_fixed(study) if declared is None else {} if fixed is None else fixed.values
+    shown = ", ".join(f"{name}={value!r}" for name, value in values.items())
+    return f" with the fixed values {shown}" if shown else ""
 
 
 def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.DataFrame:

@@ -21,6 +21,7 @@ from slayr_py.study.model.proposer import Fitted
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import REGRET_KEY, regret_records, stopping_record, suggestion_record
 from slayr_py.study.storage.objectives import given_reference, goals_of
+from slayr_py.study.storage.optuna_private import partly_fixed
 from slayr_py.study.storage.suggestion import Predicted, SuggestionRecord
 from slayr_py.study.storage.trials import Observations
 from slayr_py.threads import ignoring_underflow, one_thread
@@ -198,7 +199,7 @@ def _about(study: Study, declared: DeclaredSpace) -> Any:
     """Return what a regret refers to, see `REGRET_KEY`."""
     reference = declared.options.reference_point
     point = None if reference is None else given_reference(reference, goals_of(study)).tolist()
-    return jsonable({"fixed": declared.options.fixed or {}, "reference_point": point})
+    return jsonable({"fixed": {**(declared.options.fixed or {}), **partly_fixed(study)}, "reference_point": point})
 
 
 class Sampled(NamedTuple):
@@ -216,13 +217,13 @@ def _sample_one(
 ) -> Sampled | None:
     """Draw the regret of the best configuration; None without one."""
     first = observed[0]
-    row = _incumbent(fitted.posterior, first, declared)
+    row = _incumbent(study, fitted.posterior, first, declared)
     if row is None:
         return None
     feasibility = [fit.posterior for fit in fitted.feasibility]
     inflation = max(1.0, prediction_error(study, fitted.posterior, first))
     incumbent = fitted.posterior.train[[row]]
-    regret = sample_regret(fitted.posterior, incumbent, rng, feasibility, declared.fixed, inflation)
+    regret = sample_regret(fitted.posterior, incumbent, rng, feasibility, declared.fixed_of(study), inflation)
     return Sampled(first, first.numbers[row], inflation, regret)
 
 
@@ -232,7 +233,7 @@ def _sample_several(
     """Draw the hypervolume that the evaluated configurations lack; None without a feasible one."""
     options = declared.options
     feasibility = [fit.posterior for fit in fitted.feasibility]
-    given = (declared.fixed, counts_as_noisy(options, observed), options.reference_point)
+    given = (declared.fixed_of(study), counts_as_noisy(options, observed), options.reference_point)
     task = front_task(study, observed, fitted.posteriors, feasibility, *given)
     if task is None:
         return None
@@ -269,9 +270,9 @@ def _predicted(record: SuggestionRecord, objective: int) -> Predicted | None:
     return (record if parts is None else parts[objective]).get("predicted")
 
 
-def _incumbent(posterior: Posterior, observed: Observations, declared: DeclaredSpace) -> int | None:
+def _incumbent(study: Study, posterior: Posterior, observed: Observations, declared: DeclaredSpace) -> int | None:
     """Return the row of the best feasible observation; noisy ones are compared by their posterior means."""
-    rows = np.flatnonzero(observed.usable(posterior.train, declared.fixed))
+    rows = np.flatnonzero(observed.usable(posterior.train, declared.fixed_of(study)))
     if not len(rows):
         return None
     noisy = counts_as_noisy(declared.options, [observed])
