@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from optuna.storages import BaseStorage
 
 from slayr_py.errors import StorageError
 from slayr_py.study.storage import workers
-from slayr_py.study.storage.optuna_private import DatabaseStorage
+from slayr_py.study.storage.optuna_private import DatabaseStorage, damaged_journal
 from slayr_py.study.storage.retrying import MISSING, MOVED, is_storage_error, storage_reason, was_deleted
 from slayr_py.study.storage.workers import WorkerStorage
 from slayr_py.threads import ignored_warnings
@@ -107,9 +108,14 @@ def translate_storage_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not is_storage_error(error):
+        damaged = damaged_journal(error) is not None
+        if not damaged and not is_storage_error(error):
             raise
-        kept = "" if was_deleted(error) else ". Finished evaluations are kept: run the same study again to resume it"
+        kept = (
+            ""
+            if damaged or was_deleted(error)
+            else ". Finished evaluations are kept: run the same study again to resume it"
+        )
         if storage_reason(error) == MOVED:
             kept = " and run the same study again"
         raise StorageError(f"the study's storage failed: {describe_storage_error(error)}{kept}") from error
@@ -117,6 +123,11 @@ def translate_storage_errors() -> Iterator[None]:
 
 def describe_storage_error(error: BaseException) -> str:
     """Return the reason for a failure of the storage and a remedy."""
+    if (journal := damaged_journal(error)) is not None:
+        return (
+            f"line {_damaged_line(journal)} of the journal {journal} is damaged; restore a copy of it, or end a copy of "
+            "it before this line, which keeps the trials until then, and open that"
+        )
     reason = storage_reason(error)
     return f"{reason}; {_remedy(reason, 'make sure that it can be reached and written')}"
 
@@ -156,6 +167,15 @@ def _parse(text: str) -> sqlalchemy.URL:
 
 def _hide_password(text: str) -> str:
     return repr(re.sub(r"//.*@", "//***@", text))
+
+
+def _damaged_line(journal: Path) -> int:
+    """Return the number of the first line of a journal that is no JSON, otherwise of its last line."""
+    number = 1
+    with suppress(ValueError), journal.open("rb") as lines:
+        for number, line in enumerate(lines, 1):  # noqa: B007
+            json.loads(line)
+    return number
 
 
 def _remedy(reason: str, otherwise: str) -> str:

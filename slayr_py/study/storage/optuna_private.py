@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 from optuna import Study, Trial
@@ -134,6 +135,15 @@ def journal_of(storage: BaseStorage) -> Path | None:
     """Return the file of a journal, or None if the storage is not a journal in a file."""
     backend = storage._backend if isinstance(storage, JournalStorage) else None
     return Path(backend._file_path) if isinstance(backend, JournalFileBackend) else None
+
+
+def damaged_journal(error: BaseException) -> Path | None:
+    """Return the file of a journal whose lines could not be read, or None for any other error."""
+    for frame, _ in walk_tb(error.__traceback__):
+        backend = frame.f_locals.get("self")
+        if isinstance(error, ValueError) and isinstance(backend, JournalFileBackend):
+            return Path(backend._file_path)
+    return None
 
 
 def contains(distribution: BaseDistribution, value: Any) -> bool:

@@ -5,8 +5,11 @@ from contextlib import closing
 
 import optuna
 import pytest
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 
 from slayr_py.errors import StorageError
+from slayr_py.study import create_study, load
 from slayr_py.study.storage.opening import open_storage, study_names
 
 
@@ -63,3 +66,20 @@ def test_open_storages_and_none_are_returned_unchanged(tmp_path):
     opened = open_storage(f"sqlite:///{tmp_path / 'study.db'}")
     optuna.create_study(storage=opened, study_name="a")
     assert study_names(open_storage(f"sqlite:///{tmp_path / 'study.db'}", must_exist=True)) == ["a"]
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_a_damaged_line_of_a_journal_is_named(tmp_path, plane):
+    path = tmp_path / "journal.log"
+    storage = JournalStorage(JournalFileBackend(str(path)))
+    create_study(plane, storage=storage, study_name="s", seed=1)
+    lines = path.read_text().splitlines()
+    with path.open("a") as file:
+        file.write('{"op_code": 4, "work\n{}\n')
+    words = f"line {len(lines) + 1} of the journal {path} is damaged; restore a copy of it, or end a copy of it before"
+    for read in (load, lambda storage: create_study(plane, storage=storage, study_name="s")):
+        with pytest.raises(StorageError, match=words) as caught:
+            read(storage)
+        assert "run the same study again" not in str(caught.value)
+    path.write_text("\n".join([*lines, ""]))
+    assert load(JournalStorage(JournalFileBackend(str(path)))).study.study_name == "s"
