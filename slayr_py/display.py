@@ -27,6 +27,14 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
+def shortened(text: str, longest: int) -> str:
+    """Replace the middle of a text with more than ``longest`` characters by the number of those left out."""
+    half = longest // 2
+    if len(text) <= longest:
+        return text
+    return f"{text[:half]} [... {len(text) - 2 * half} characters are left out ...] {text[-half:]}"
+
+
 def table_text(table: pd.DataFrame) -> str:
     """Format a table with aligned columns and no index."""
     if table.empty:

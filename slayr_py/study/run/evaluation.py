@@ -25,7 +25,7 @@ from slayr_py.study.run.objective import Evaluation, Objective, evaluate, expect
 from slayr_py.study.run.progress import ProgressBar
 from slayr_py.study.run.spending import Stopwatch, may_spend
 from slayr_py.study.sampler import declared_space_of, space_of
-from slayr_py.study.storage.attributes import EVALUATIONS_KEY, FAILURE_KEY, POSTPONED_KEY, VALUE_KEY
+from slayr_py.study.storage.attributes import EVALUATIONS_KEY, POSTPONED_KEY, VALUE_KEY, set_failure
 from slayr_py.study.storage.costs import SECONDS, cost_of
 from slayr_py.study.storage.objectives import set_names
 from slayr_py.study.storage.opening import describe_storage_error
@@ -338,7 +338,7 @@ class TrialEvaluations:
             return None
         if why is not None:
             with suppress(UpdateFinishedTrialError):
-                trial.set_user_attr(FAILURE_KEY, why)
+                set_failure(trial, why)
         finished = self.study.tell(trial.number, state=state, skip_if_finished=True)
         if finished.state != state:
             _warn_of_loss(finished, f"its end here as {state.name}")

@@ -14,6 +14,7 @@ import optuna
 from optuna import Study, Trial
 
 from slayr_py.arguments import is_time, to_float
+from slayr_py.display import shortened
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.study.run.constraints import Constraint, constraint_values
 from slayr_py.study.storage.costs import SECONDS, as_cost
@@ -291,7 +292,7 @@ def _text(error: BaseException) -> str:
         text = str(error)
     except Exception:
         return "(an error that cannot be printed)"
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return shortened(text, _LONGEST)
 
 
 def _show(value: object) -> str:

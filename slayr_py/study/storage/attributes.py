@@ -28,9 +28,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from ConfigSpace import ConfigurationSpace
-from optuna import Study
+from optuna import Study, Trial
 from optuna.trial import FrozenTrial
 
+from slayr_py.display import shortened
 from slayr_py.kernels import Kernel, Stack, auto_reason
 from slayr_py.space import Encoder, encoder_to_json, jsonable, space_to_json
 from slayr_py.study.storage.optuna_private import (
@@ -112,7 +113,10 @@ OUTSIDE_KEY = "slayr:outside"
 """Trial attribute: the constraint on inputs that a past experiment violates. It is fitted, but never the best one."""
 
 FAILURE_KEY = "slayr:failure"
-"""Trial attribute: reason for the failure of the trial, one line."""
+"""Trial attribute: reason for the failure of the trial, without the middle of a very long one."""
+
+LONGEST_REASON = 4000
+"""Most characters of the text of an exception that are stored: all reads of a study would read it."""
 
 HEARTBEATS_KEY = "slayr:heartbeats"
 """Trial attribute: true if Optuna fails the trial once its process, which may have been killed, sends no heartbeats."""
@@ -279,6 +283,11 @@ def mark_failure(study: Study, trial: FrozenTrial) -> None:
     """Mark a trial as failed by its evaluation, if Optuna might also have failed it because of a killed process."""
     if HEARTBEATS_KEY in trial.user_attrs:
         set_trial_attribute(study, trial, TOLD_KEY, True)
+
+
+def set_failure(trial: Trial, why: str) -> None:
+    """Store the reason for the failure of a trial; of a very long one its beginning and its end."""
+    trial.set_user_attr(FAILURE_KEY, shortened(why, LONGEST_REASON))
 
 
 def store_numbers(study: Study, trial: FrozenTrial, record: SuggestionRecord) -> None:

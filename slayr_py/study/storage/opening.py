@@ -125,8 +125,8 @@ def describe_storage_error(error: BaseException) -> str:
     """Return the reason for a failure of the storage and a remedy."""
     if (journal := damaged_journal(error)) is not None:
         return (
-            f"line {_damaged_line(journal)} of the journal {journal} is damaged; restore a copy of it, or end a copy of "
-            "it before this line, which keeps the trials until then, and open that"
+            f"line {_damaged_line(journal)} of the journal {journal} is damaged; restore a copy of it, or end a copy "
+            "of it before this line, which keeps the trials until then, and open that"
         )
     reason = storage_reason(error)
     return f"{reason}; {_remedy(reason, 'make sure that it can be reached and written')}"

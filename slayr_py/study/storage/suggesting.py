@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import EnqueuedError, SpaceError
 from slayr_py.space import Encoder, Fixed, is_active, without_inactive
-from slayr_py.study.storage.attributes import FAILURE_KEY
+from slayr_py.study.storage.attributes import set_failure
 from slayr_py.study.storage.distributions import plain_value, space_to_distributions, to_configuration
 from slayr_py.study.storage.grids import as_declared
 from slayr_py.study.storage.optuna_private import enqueued_values
@@ -74,7 +74,7 @@ def suggest_or_fail(study: Study, trial: Trial, space: ConfigurationSpace, encod
     try:
         suggest_all(trial, space, encoder)
     except EnqueuedError as error:
-        trial.set_user_attr(FAILURE_KEY, str(error))
+        set_failure(trial, str(error))
         study.tell(trial, state=TrialState.FAIL)
         raise
 

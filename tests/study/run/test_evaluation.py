@@ -10,7 +10,7 @@ from testing_studies import branin
 from slayr_py.errors import DataError, ObjectiveError
 from slayr_py.processes import this_process
 from slayr_py.study import create_study, minimize
-from slayr_py.study.storage.attributes import FAILURE_KEY, WORKER_KEY
+from slayr_py.study.storage.attributes import FAILURE_KEY, WORKER_KEY, set_failure
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,19 @@ def test_the_study_of_repeated_failures_is_kept(plane, tmp_path):
     assert isinstance(caught.value.__cause__, OSError)
     stored = optuna.load_study(study_name="s", storage=url)
     assert [t.state.name for t in stored.trials] == ["COMPLETE", "FAIL", "FAIL", "COMPLETE", "FAIL", "FAIL", "FAIL"]
+
+
+def test_a_very_long_reason_of_a_failure_keeps_its_beginning_and_its_end(plane):
+    def objective(config):
+        raise OSError(f"first{'-' * 10**6}last")
+
+    study = create_study(plane, seed=1, n_initial=1)
+    with pytest.raises(ObjectiveError, match="raised OSError: first.*998009 characters are left out.*last"):
+        minimize(objective, plane, budget=3, n_initial=3, seed=1, progress=False)
+    trial = study.ask()
+    set_failure(trial, f"first{'-' * 10**6}last")
+    stored = study.trials[0].user_attrs[FAILURE_KEY]
+    assert len(stored) < 4100 and stored.startswith("first-") and stored.endswith("-last")
 
 
 @pytest.mark.stan
