@@ -14,6 +14,9 @@ from slayr_py.errors import DataError
 from slayr_py.inference.model import Model
 from slayr_py.space import Encoded, FloatArray
 
+_LARGEST_ERROR = 1e50
+"""Largest known error in standard deviations of the targets: an observation with a larger one tells nothing either."""
+
 
 @dataclass(frozen=True)
 class Observed:
@@ -83,9 +86,15 @@ def observe(
         train[:0],
         omit_jacobian=omit_jacobian,
         pointwise=pointwise,
-        y_sd=None if known is None else known / sd,
+        y_sd=None if known is None else _standardised_errors(known, sd),
     )
     return Observed(model, train, data, mean, -sd if maximize else sd)
+
+
+def _standardised_errors(known: FloatArray, sd: float) -> FloatArray:
+    """Return known errors divided by the scale of the targets, limited so that products of their squares are finite."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.minimum(known / sd, _LARGEST_ERROR)
 
 
 def signs(outcomes: FloatArray) -> FloatArray:

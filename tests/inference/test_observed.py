@@ -18,6 +18,18 @@ def test_standardisation():
 
 
 @pytest.mark.stan
+@pytest.mark.parametrize("scale", [1.0, 1e-300, 1e300])
+def test_an_observation_with_a_huge_known_error_tells_nothing(scale):
+    y = scale * np.array([1.0, 3.0, 2.0, 5.0, 4.0])
+    configs = Encoder(plain_space()).sobol(7, 9)
+    huge, large = (
+        quick_fit(y, method="map", y_sd=np.array([0.0, 0.0, error, 0.0, 0.0])).predict(configs).mean / scale
+        for error in (1e308, min(1e8 * scale, 1e308))
+    )
+    np.testing.assert_allclose(huge, large, rtol=1e-2)
+
+
+@pytest.mark.stan
 @pytest.mark.parametrize(
     ("scale", "method", "rtol"), [(2.0**27, "nuts", 1e-12), (1e8, "map", 1e-3), (1e-8, "map", 1e-3)]
 )
