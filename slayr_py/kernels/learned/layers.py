@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy.stats import qmc
@@ -55,6 +55,10 @@ class Features:
         self._medians: list[tuple[Layout, float]] = []
         self._last: tuple[Encoded, Encoded, FloatArray, FloatArray, FloatArray] | None = None
         self.vanishing = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickle without the spaces it has seen, whose constraints may be lambdas."""
+        return {**self.__dict__, "_medians": [], "_last": None}
 
     @cached_property
     def _reweighted(self) -> Reweighted:

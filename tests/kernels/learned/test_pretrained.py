@@ -48,6 +48,15 @@ def k4_sum(u, v, origin: float, lengthscale: float) -> float:
     return total
 
 
+def test_a_kernel_that_was_used_in_a_space_with_a_lambda_is_pickled():
+    one = kernel(layers=2, base=None)
+    encoder = Encoder(plain_space(), within=[lambda config: config["x"] <= config["z"]])
+    points = encoder.sobol(6, 1)
+    before = gram(one, encoder.encode(points))
+    after = gram(pickle.loads(pickle.dumps(one)), encoder.encode(points))
+    np.testing.assert_array_equal(after, before)
+
+
 @pytest.mark.parametrize(("origin", "o"), [("centre", 0.5), ("corner", 0.0)])
 def test_both_layers_are_those_of_the_quadruple_sum(origin, o):
     encoder = Encoder(plain_space())
