@@ -250,6 +250,8 @@ def _check_same_data(parts: Sequence[Part]) -> None:
             )
         if not first.model.encoder.matches(part.model.encoder):
             raise DataError(f"posterior {k} has another space or other graphs; fit all parts with the same encoder")
+        if not first.model.encoder.forbids_as(part.model.encoder):  # suggestions are made in the first one's space
+            raise DataError(f"posterior {k} has other forbidden clauses; fit all parts with the same encoder")
         same = (
             np.array_equal(first.train.unit_values, part.train.unit_values)
             and np.array_equal(first.train.active, part.train.active)

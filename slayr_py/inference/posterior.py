@@ -139,7 +139,8 @@ class Posterior:
         Parameters
         ----------
         posteriors : sequence of Posterior
-            Posteriors of single fits to the same observations in the same order, with Gaussian likelihood.
+            Posteriors of single fits to the same observations in the same order, with Gaussian likelihood. Suggestions
+            obey the constraints on inputs of the first one.
         weights : (k,) array_like, optional
             Not negative, with sum 1. Stacking weights from the leave-one-out densities by default (Yao et al. 2018).
         seed : int

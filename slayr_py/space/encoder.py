@@ -113,7 +113,8 @@ class Encoder(Layout):
         ----------
         configs : iterable of Configuration or mapping, DataFrame, (n, D) array, or Encoded
             A DataFrame has one column per parameter, in any order; the columns of an array follow ``names``. Both are
-            empty (NaN or None) where a parameter is inactive. Constants may be omitted.
+            empty (NaN or None) where a parameter is inactive. Constants may be omitted. Encoded configurations may be
+            of a space with other forbidden clauses, which are not checked again.
         other_columns : bool
             Ignore columns of a DataFrame that are not parameters of the space, instead of raising an error.
 

@@ -13,7 +13,7 @@ from ConfigSpace.hyperparameters import Constant
 from slayr_py.errors import SpaceError
 from slayr_py.space.dimension import Dimension
 from slayr_py.space.graphs import GraphLike, adjacency, check_graph, check_names, named_graph
-from slayr_py.space.rules import Rules
+from slayr_py.space.rules import Rules, clause_text
 from slayr_py.space.spectrum import Spectrum, with_inactive
 from slayr_py.space.unreachable import never_active
 
@@ -133,7 +133,7 @@ class Layout:
     def matches(self, other: Layout) -> bool:
         """Return whether the other layout has equal dimensions, conditions and graphs, so that arrays mean the same.
 
-        Forbidden clauses and constraints on inputs may differ.
+        Forbidden clauses and constraints on inputs may differ: covariances and predictions do not depend on them.
         """
         if other is self:
             return True
@@ -141,3 +141,8 @@ class Layout:
             return False
         requested = self.requested_graphs.keys() | other.requested_graphs.keys()
         return all(np.array_equal(adjacency(self.graphs[name]), adjacency(other.graphs[name])) for name in requested)
+
+    def forbids_as(self, other: Layout) -> bool:
+        """Return whether the other layout has the same forbidden clauses, so that suggestions have the same choice."""
+        mine, others = (sorted(map(clause_text, each.space.forbidden_clauses)) for each in (self, other))
+        return mine == others

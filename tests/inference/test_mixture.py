@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from ConfigSpace import ForbiddenEqualsClause
 from scipy.special import logsumexp
+from testing_spaces import plain_space
 
 import slayr_py as sl
 from slayr_py.errors import DataError, StorageError
@@ -141,7 +143,10 @@ def test_a_stack_says_where_the_methods_of_a_fit_are(stacked, name):
 def test_other_observations_and_illegal_weights_are_rejected(plane_data, two_posteriors):
     encoder, configs, y = plane_data
     gp = sl.GaussianProcess(encoder)
+    space = plain_space()
+    space.add(ForbiddenEqualsClause(space["x"], space["x"].upper))
     others = {
+        "posterior 1 has other forbidden clauses": sl.GaussianProcess(space).fit(configs, y, method="map"),
         "other observations": gp.fit(configs[:-1], y[:-1], method="map"),
         "direction": gp.fit(configs, y, method="map", maximize=True),
         "probit": sl.GaussianProcess(encoder, likelihood="probit").fit(configs, y > 0, method="map"),
