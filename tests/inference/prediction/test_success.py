@@ -47,6 +47,25 @@ def test_one_observation_is_exact(success):
             assert probability[s, m] == pytest.approx(exact, rel=1e-5), (s, m)
 
 
+def test_repeated_successes_have_the_documented_errors():
+    """Exact: the latent value at the configuration has the density of Normal(mu, sigma_f) times Phi(f)^6."""
+    predictor = predictor_of(np.full((6, 2), 0.5), np.ones(6, dtype=bool))
+    X = ENCODER.encode(np.column_stack([np.linspace(0.5, 1.0, 26), np.full(26, 0.5)]))
+    K = KERNEL.cross(X, X, DRAWS)
+    probability = np.exp(predictor.log_success(X))
+    spread = np.sqrt(predictor.moments(X)[1][:, 0])
+    for s, (mu, sigma_f) in enumerate(zip(DRAWS["mu"], DRAWS["sigma_f"], strict=True)):
+        f = np.linspace(mu - 8 * sigma_f, mu + 8 * sigma_f, 20_001)
+        weight = norm.pdf(f, mu, sigma_f) * norm.cdf(f) ** 6
+        weight /= weight.sum()
+        sd = np.sqrt(weight @ np.square(f - weight @ f))
+        assert 0.7 * sd < spread[s] < 0.9 * sd
+        slope = K[s, 0] / sigma_f**2
+        rest = np.sqrt(1 + sigma_f**2 - slope * K[s, 0])
+        exact = norm.cdf((mu + slope * (f[:, None] - mu)) / rest).T @ weight
+        assert abs(probability[s, 0] - exact[0]) < 0.002 and np.abs(probability[s] - exact).max() < 0.05
+
+
 @pytest.mark.parametrize("name", cases())
 def test_probabilities_are_closer_to_the_exact_ones_than_by_moments(name):
     """Beside observations. Reference: simulated orthant probabilities of ``benchmarks/correctness/binary.py``."""
