@@ -11,7 +11,7 @@ from testing_studies import bowl, suggestion
 from slayr_py.acquisition import suggest
 from slayr_py.errors import DataError, EnqueuedError, SpaceError
 from slayr_py.space import Encoder
-from slayr_py.study import Result, StanGPSampler, ask, config_of, create_study, minimize, tell
+from slayr_py.study import Regret, Result, StanGPSampler, ask, config_of, create_study, minimize, tell
 from slayr_py.study.sampler import declared_space_of, fixed_of
 
 PAST = [({"x": x, "y": y}, bowl({"x": x, "y": y})) for x, y in ((-4.0, 3.0), (0.0, 9.0), (2.0, 8.0), (8.0, 1.0))]
@@ -70,6 +70,19 @@ def test_results_compare_the_trials_with_the_values_of_a_partial_fixed_sampler(p
         study.sampler = optuna.samplers.PartialFixedSampler({"y": 1e9}, inner)
         assert "no feasible trial with the fixed values y=1000000000.0" in repr(result)
         assert fixed_of(study, Encoder(plane)) is None
+
+
+@pytest.mark.stan
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_the_optimum_and_the_regret_are_those_with_the_values_of_a_partial_fixed_sampler(plane):
+    past = [*PAST, ({"x": 7.0, "y": 2.5}, 45.25), ({"x": 3.0, "y": 2.5}, 21.25)]
+    study = create_study(plane, n_initial=1, seed=1, history=past, method="map")
+    free = Regret(1e9).estimate(study)
+    study.sampler = optuna.samplers.PartialFixedSampler({"y": 2.5}, study.sampler)
+    result = Result(study, plane)
+    assert result.recommended.config == {"x": 3.0, "y": 2.5} and set(result.optimum().draws["y"]) == {2.5}
+    fixed = Regret(1e9).decide(study)
+    assert (free.incumbent, fixed.incumbent) == (2, 5)
 
 
 @pytest.mark.stan
