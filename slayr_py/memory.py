@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-_MIB = 2**20
+_MIB = 2**20  # bytes
 _BLOCK = 31 * _MIB  # bytes; glibc adapts to blocks of at most 32 MiB
 
 

@@ -15,9 +15,9 @@ from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _ENUMERATED = 10_000  # discrete spaces of at most so many genotypes are enumerated
 _BATCHES = 50  # at most so many batches of genotypes are drawn to get enough valid ones
-_INCUMBENT = 50
-_OTHERS = 4
-_OTHER = 10  # perturbations of the incumbent; further best points, perturbations of each
+_INCUMBENT = 50  # perturbations of the incumbent; chosen by hand, as the next two
+_OTHERS = 4  # further best observations that are perturbed
+_OTHER = 10  # perturbations of each of them
 _OF_PRIOR = 4  # the number of candidates from a prior is this part of the others'
 SIZES = (-3.0, -0.5)
 """Range of the decimal logarithm of a perturbation's standard deviation on the unit cube."""

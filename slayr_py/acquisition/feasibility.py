@@ -17,7 +17,7 @@ WANTED_SUCCESS = 0.9
 """Probability of success below which a failure weighs more than in the product with the acquisition. Without the extra
 weight, most evaluations fail if the largest improvement is beyond a border of failures."""
 
-_STEEPNESS = 20.0
+_STEEPNESS = 20.0  # additional weight of the log probability below `WANTED_SUCCESS`; chosen by hand
 _PROBIT_DRAWS = 64  # expectation propagation for each draw costs as much as the rest of a search
 
 

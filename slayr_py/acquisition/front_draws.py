@@ -28,13 +28,13 @@ from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, Fixed, FloatArray
 
 _FUNCTIONS = {2: 128, 3: 128, 4: 32}  # by the number of objectives: hypervolumes of four are expensive
-_DRAWS = 16
-_CANDIDATES = 1000
+_DRAWS = 16  # of the hyperparameters in a round, twice as many at the end; each has several functions
+_CANDIDATES = 1000  # configurations from the whole space; chosen by hand, as all sizes below
 _GENERATIONS = 6  # of configurations near the fronts of the mean and of optimistic values
 _CHILDREN = 300  # perturbations in a generation or round
 _POOL = 300  # promising configurations that are kept
-_ANCHORS = 150
-_ROUNDS = 3
+_ANCHORS = 150  # configurations at which functions are drawn jointly, beside the evaluated ones
+_ROUNDS = 3  # most rounds in which functions are drawn and the pool moves to their fronts
 _EVALUATED = 100  # evaluated configurations that are drawn jointly
 _OPTIMISTIC = (0.0, 1.0, 2.0)  # posterior standard deviations below the mean
 _FEASIBLE = (0.5, 0.2, 0.05)  # least probability of feasibility of the configurations with these values

@@ -16,7 +16,7 @@ from slayr_py.errors import DataError
 from slayr_py.inference import log_phi, log_sum_exp, mixture_moments
 from slayr_py.space import FloatArray
 
-SQRT_2PI = np.sqrt(2 * np.pi)
+SQRT_2PI = np.sqrt(2 * np.pi)  # 1 / phi(0)
 SMALLEST_VARIANCE = 1e-20  # for targets with variance 1; keeps the logarithm finite at observed points
 TAIL = -50.0  # for smaller z the asymptotic series of h / phi is exact to rounding
 

@@ -32,7 +32,7 @@ LEAST_MASS = 0.01
 """Smallest probability of the range of a parameter under a distribution."""
 
 _GRID = 513  # values of v, and of scores of the distribution
-_LARGEST_SCORE = 6.0
+_LARGEST_SCORE = 6.0  # ends of the grid of scores; beyond are 2e-9 of the probability
 _EDGE = 1e-6  # a density may be infinite at the bounds
 _MOST_VALUES = 10_000  # of an integer with a weight for each
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from slayr_py.space import Encoder, FloatArray, adjacency
 
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # by which a unit value may leave [0, 1] after a step; far smaller than any step
 
 
 class Neighbourhood:

@@ -20,9 +20,9 @@ from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
 
 _DRAWS = 64  # of the hyperparameters
-_FUNCTIONS = 256
-_REFINEMENTS = 6
-_PERTURBATIONS = 4
+_FUNCTIONS = 256  # several for each draw; the standard error of a probability of 1/2 is about 0.03
+_REFINEMENTS = 6  # rounds that refine each minimum; chosen by hand
+_PERTURBATIONS = 4  # of each minimum in a round; chosen by hand
 _ELSEWHERE = 1000  # candidates from the whole space
 
 

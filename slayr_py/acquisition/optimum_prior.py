@@ -33,7 +33,7 @@ SHARE_OF_SPACE = 0.1
 
 _OF_SPACE = "space"
 _POOL = 512  # configurations from which a design inside constraints is chosen
-_LARGEST_DESIGN = 2**14
+_LARGEST_DESIGN = 2**14  # Sobol points after which a design may have fewer configurations than wanted
 _PEDESTAL = 1e-6  # keeps weights positive
 _STREAM = 1  # of random numbers, apart from the stream of the design without a belief
 _LISTED = 8  # weights in a text

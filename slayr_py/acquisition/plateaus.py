@@ -35,7 +35,7 @@ from slayr_py.space import Encoded, FloatArray
 _SHARES, _WIDTHS = (a.ravel() for a in np.meshgrid(np.linspace(0.05, 1.0, 20), np.geomspace(1e-3, 10.0, 50)))
 _SHARE = 4.0 * np.log(_SHARES)  # log prior
 _OTHERS = 3.0  # evaluations as which all those near other values count
-_DISTANCES = np.geomspace(1e-4, 10.0, 200)
+_DISTANCES = np.geomspace(1e-4, 10.0, 200)  # knots of the tabulated factor; beyond the ends it is constant
 _SMALLEST = 1e-12  # probability of a new value
 
 

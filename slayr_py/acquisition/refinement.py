@@ -13,7 +13,7 @@ from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.neighbourhood import Neighbourhood
 from slayr_py.space import FloatArray
 
-_ROUNDS = 1000
+_ROUNDS = 1000  # only ends a search that does not converge
 
 
 class Reached(NamedTuple):

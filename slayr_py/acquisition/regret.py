@@ -25,14 +25,14 @@ from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.threads import ignored_warnings
 
-_FUNCTIONS = 256
-_DRAWS = 16
-_LAST_DRAWS = 32  # of the hyperparameters, in a round and at the end; each has several functions
-_CANDIDATES = 1000
+_FUNCTIONS = 256  # in a round and at the end; the standard error of a probability of 1/2 is about 0.03
+_DRAWS = 16  # of the hyperparameters in a round; each has several functions
+_LAST_DRAWS = 32  # of the hyperparameters at the end
+_CANDIDATES = 1000  # from the whole space; chosen by hand, as all sizes below
 _POOL = 400  # promising configurations that are kept
 _DOUBTFUL = 0.05  # probability of feasibility below which a configuration comes last
-_ANCHORS = 200
-_ROUNDS = 4
+_ANCHORS = 200  # minima at which the next functions are drawn jointly
+_ROUNDS = 4  # in which functions are drawn and the pool moves to their minima
 _PERTURBATIONS = 3  # of each minimum in every round
 _INSIDE = (10, 1, SIZES)  # arguments of the refinement: rounds, perturbations of each minimum in a round, their sizes
 _AT_BORDERS = (30, 1, (-6.0, -1.0))  # with models of feasibility

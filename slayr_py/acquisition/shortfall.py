@@ -36,8 +36,8 @@ from slayr_py.acquisition.truncated_rule import truncated_rule
 from slayr_py.inference import normal_form, warp_range, warped
 from slayr_py.space import FloatArray
 
-_NODES = 8
-_ROUGH = 2
+_NODES = 8  # of the Gauss rule; the relative error of psi is below 1e-6
+_ROUGH = 2  # nodes where many candidates are compared first
 _LEAST_RATE = 1e-7  # a smaller b changes F by a smaller share; the differences in F would lose their digits
 
 

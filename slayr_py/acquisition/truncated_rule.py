@@ -25,10 +25,10 @@ from slayr_py.acquisition.functions import log_h_over_phi, log_mills
 from slayr_py.inference import HalfLine
 from slayr_py.space import FloatArray
 
-_FINE = HalfLine(nodes=400, power=3.0, drop=25.0)
+_FINE = HalfLine(nodes=400, power=3.0, drop=25.0)  # from which Lanczos' method makes the Gauss rules
 _KNOTS = 385  # means at which the rule is computed
 _ROWS = 6145  # means in the table, between which it is linear
-_SCALE = 3.0
+_SCALE = 3.0  # knots and rows are evenly spaced in atan(z / _SCALE): half of them have |z| < 3
 _FARTHEST = 3e3  # a larger |z| has the nodes of this one, relative to w
 _TOGETHER = 2**13  # doubles in an array of all nodes
 

@@ -17,7 +17,7 @@ NEEDS = {
 }
 """Command that installs the additional package of an example."""
 
-_PACKAGE = Path(__file__).resolve().parents[1]
+_PACKAGE = Path(__file__).resolve().parents[1]  # the folder of `slayr_py`
 
 
 def example(

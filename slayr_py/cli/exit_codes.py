@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from slayr_py.errors import DataError, SlayrError, SpaceError, StorageError, ToolchainError
 
-FAILED = 1
-USAGE = 2
-TOOLCHAIN = 3
-STORAGE = 4
-INTERRUPTED = 130
+FAILED = 1  # any other error of the package
+USAGE = 2  # data or spaces that cannot be used; Click has the same code for wrong arguments
+TOOLCHAIN = 3  # CmdStan or the compiler
+STORAGE = 4  # files and databases
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 _CODES: tuple[tuple[type[SlayrError], int], ...] = (
     (ToolchainError, TOOLCHAIN),

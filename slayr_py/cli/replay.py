@@ -15,8 +15,8 @@ from slayr_py.kernels import from_name as kernel_from_name
 from slayr_py.study import last_fitted, quiet_optuna, replay as replay_trial
 
 # Exit codes of a replay that is not identical bit for bit.
-AGREES = 1
-DISAGREES = 2
+AGREES = 1  # within Monte Carlo error
+DISAGREES = 2  # or cannot be repeated
 
 
 def replay(

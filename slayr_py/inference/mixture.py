@@ -32,7 +32,7 @@ from slayr_py.space import FloatArray
 from slayr_py.text_files import replace_text
 
 STACK_FILE = "stack.json"
-_FORMAT = 1
+_FORMAT = 1  # of the file; other formats are refused
 _FEWEST = 100  # draws of a mixture, so that weights of point estimates are represented to a percent
 _FEWEST_OF_CHAIN = 4  # draws of a chain that are needed for a Monte Carlo error
 _SUM = 1e-9  # accepted rounding error of the sum of weights

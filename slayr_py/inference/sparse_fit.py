@@ -30,7 +30,7 @@ from slayr_py.threads import one_thread
 MOST_DRAWS = 100
 """Largest number of draws. Each draw costs O(n m^2) for the bound, and a prediction averages over all draws."""
 
-STARTS = 3
+STARTS = 3  # of the search for the mode, 0 and two random ones; a mode may be local
 
 PROPOSALS = 300
 """Proposals of a step of importance sampling for every ten hyperparameters; each needs one bound."""

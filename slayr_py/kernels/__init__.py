@@ -32,7 +32,7 @@ from slayr_py.kernels.hyperparameters import (
     Hyperparameter,
 )
 from slayr_py.kernels.learned import free_kernels as free
-from slayr_py.kernels.learned.enumeration import moment_features
+from slayr_py.kernels.learned.enumeration import MOST_FEATURES, moment_features
 from slayr_py.kernels.learned.free_kernels import FreeKernel, SquaredExponential, checked_lengthscale, from_family
 from slayr_py.kernels.learned.moments import MomentFeatures
 from slayr_py.kernels.learned.origins import Origin, binary_of, origin_of, radius_of

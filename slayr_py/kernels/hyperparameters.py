@@ -17,7 +17,7 @@ from slayr_py.space import FloatArray
 Draws = Mapping[str, FloatArray]
 """Hyperparameters by name for s draws: (s,) for a scalar, (s, k) for a vector of length k."""
 
-_Z_99 = float(ndtri(0.995))
+_Z_99 = float(ndtri(0.995))  # of a standard normal; 99% are between -_Z_99 and _Z_99
 
 _SUPPORTS: dict[str, tuple[str, Callable[[FloatArray], bool]]] = {
     "real": ("finite", lambda v: True),
@@ -101,6 +101,7 @@ class Hyperparameter:
             )
 
 
+# Targets have mean 0 and standard deviation 1; the priors are explained in docs/decisions/priors.md and warp.md.
 MEAN = Hyperparameter("mu", Normal(0.0, 1.0))
 SIGNAL = Hyperparameter("sigma_f", LogNormal(0.0, 0.5))
 NOISE = Hyperparameter("sigma_n", HalfNormal(1.0), may_vanish=True)

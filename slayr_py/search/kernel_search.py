@@ -37,7 +37,7 @@ from slayr_py.space import Encoded, FloatArray, Space, as_encoder
 FEWEST = 10
 """Observations that a search needs."""
 
-DEFAULT_INDUCING = 100
+DEFAULT_INDUCING = 100  # inducing points m: a sparse fit costs O(n m^2); chosen by hand
 
 SCALARS = (MEAN.name, SIGNAL.name, NOISE.name)
 """Hyperparameters of every expression, whose priors can be chosen."""

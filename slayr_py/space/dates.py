@@ -14,7 +14,7 @@ from slayr_py.errors import DataError
 
 _ZONE = r"(Z|[+-]\d{2}:?\d{2})"
 _ISO = re.compile(rf"\d{{4}}-\d{{2}}-\d{{2}}([ T]\d{{2}}:\d{{2}}(:\d{{2}}(\.\d+)?)?(?P<zone>{_ZONE})?)?")
-_UNITS = {"days": 86_400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
+_UNITS = {"days": 86_400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}  # seconds
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from slayr_py.space.within import Region, Within, along_faces, draw, integer_exc
 
 _FIRST_POINTS = 8  # binary logarithm of the number of Sobol points that are searched first for fixed values
 _POOL = 512  # points from which a design inside constraints is chosen
-_BATCHES = 50
+_BATCHES = 50  # of the pool, after which a design may have fewer points than wanted
 _CHECKED = 128  # points of which one has to satisfy the constraints on inputs
 _DESIGN_LIMIT = 2**16  # Sobol points tried before a space is reported as (nearly) empty
 

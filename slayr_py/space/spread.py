@@ -10,7 +10,7 @@ from slayr_py.space.dimension import FloatArray
 from slayr_py.space.encoded import Encoded
 
 _NUMBERS = 0.5  # weight of the numbers alone
-_BLOCK = 256
+_BLOCK = 256  # rows of distances in memory at a time
 
 
 def spread(encoded: Encoded, n: int) -> NDArray[np.intp]:

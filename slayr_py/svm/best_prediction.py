@@ -10,8 +10,8 @@ from ConfigSpace import Configuration
 from slayr_py.errors import SpaceError
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
-_POINTS = 2048
-_PERTURBED = 256
+_POINTS = 2048  # random configurations; chosen by hand
+_PERTURBED = 256  # configurations around the best one, for each scale; chosen by hand
 _SCALES = (0.3, 0.1, 0.03, 0.01, 0.003)  # of unit values
 
 

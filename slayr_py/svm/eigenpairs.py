@@ -24,7 +24,7 @@ from slayr_py.space import FloatArray, signed
 
 _EPS = float(np.finfo(np.float64).eps)
 _FEW = 8  # Lanczos is faster for up to about n / 8 eigenpairs
-_FIRST_GUESS = 32
+_FIRST_GUESS = 32  # eigenpairs, doubled until they suffice
 REPEATED = 1e-8
 """Relative difference up to which two eigenvalues count as one that is repeated."""
 _BLOCK = 128  # rows in a block of the symmetry check, small enough for the cache

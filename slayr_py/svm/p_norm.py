@@ -29,10 +29,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError
-from slayr_py.kernels import FreeKernel, MomentFeatures, PowerSeries, SquaredExponential, moment_features
+from slayr_py.kernels import MOST_FEATURES, FreeKernel, MomentFeatures, PowerSeries, SquaredExponential, moment_features
 from slayr_py.space import FloatArray
 
-_MOST_FEATURES = 20_000
 _ACCURACY = 1e-10  # of K_2 at the points
 _MOST_ROUNDS = 60  # of the augmented Lagrangian
 _LARGEST_GAP = 0.01  # between the primal and the dual objective, relative to errors as large as the range of y
@@ -148,10 +147,10 @@ class PNormSVR(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
 def _features(series: PowerSeries, X: FloatArray) -> MomentFeatures:
     """Return the features of K_2 that matter at the points."""
     radius = np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny ** 0.25)
-    features = moment_features(series, X, np.ones(len(X)), radius, _MOST_FEATURES, _ACCURACY, tempering=0.0)
+    features = moment_features(series, X, np.ones(len(X)), radius, MOST_FEATURES, _ACCURACY, tempering=0.0)
     if features is None:
         raise DataError(
-            f"the kernel has more than {_MOST_FEATURES} features at these points; scale the columns, or use longer "
+            f"the kernel has more than {MOST_FEATURES} features at these points; scale the columns, or use longer "
             "length-scales"
         )
     return features

@@ -43,9 +43,9 @@ from slayr_py.svm.leave_one_out import Fit
 from slayr_py.svm.related_data import RelatedTargets, clip_to_space
 from slayr_py.svm.tuning import Lengthscale, Tuning
 
-_COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+_COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # values of C that are tried
 _LENGTHSCALES = (0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.2)  # times sqrt(C / 2) for C columns
-_LEAST_CONCENTRATION = 0.1
+_LEAST_CONCENTRATION = 0.1  # of the prior of a machine without skill; with 0 it would be no distribution
 _USELESS = 0.8  # ratio of the leave-one-out error to the baseline above which there is a message
 
 

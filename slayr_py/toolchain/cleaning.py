@@ -15,7 +15,7 @@ from slayr_py.toolchain.cache import cache_dir, cache_error, locked
 UNUSED_DAYS = 30
 """Days without use after which `slayr doctor` suggests to remove a folder."""
 
-_DAY = 86400.0
+_DAY = 86400.0  # seconds
 
 
 def mark_used(folder: Path) -> None:

@@ -17,7 +17,7 @@ from slayr_py.toolchain.compiler import Compiler, find_compiler, find_make
 from slayr_py.toolchain.installation import assemble, installation_path, is_assembled, is_complete
 from slayr_py.toolchain.wheel import find_wheel
 
-OLDEST = (2, 35)
+OLDEST = (2, 35)  # version of the older supported httpstan wheel
 
 Origin = Literal["CMDSTAN", "cmdstanpy", "assembled", "wheel"]
 

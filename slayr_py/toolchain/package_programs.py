@@ -13,7 +13,7 @@ from slayr_py.toolchain.executables import CompiledProgram
 from slayr_py.toolchain.processor import processor_options
 from slayr_py.toolchain.together import compile_together
 
-_PACKAGE = Path(__file__).resolve().parents[1]
+_PACKAGE = Path(__file__).resolve().parents[1]  # the folder of `slayr_py`
 
 
 def program_folder() -> Path:

@@ -13,7 +13,7 @@ from slayr_py.errors import CompileError, ToolchainError
 from slayr_py.toolchain.cache import cache_dir, check_executable
 from slayr_py.watcher import process_watcher
 
-_LAST_LINES = 30
+_LAST_LINES = 30  # of the output in an error; compilers print the cause last
 _OF_MAKE = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
 
 

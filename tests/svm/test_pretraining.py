@@ -261,7 +261,7 @@ def test_a_setting_with_too_large_kernel_values_is_a_row_without_a_number():
 
 def test_a_machine_for_pairs_is_thinned(monkeypatch):
     monkeypatch.setattr(tuning, "_MOST_SUPPORT", 8)
-    monkeypatch.setattr("slayr_py.kernels.learned.reweighting._MOST_FEATURES", 3)
+    monkeypatch.setattr("slayr_py.kernels.learned.reweighting.MOST_FEATURES", 3)
     configs, y = related(20)
     trained = svm.pretrain(plane(), configs, y, C=10.0, lengthscale=0.5, epsilon=0.001)
     whole = trained.table.iloc[0]

@@ -11,10 +11,10 @@ import numpy as np
 from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut, convergence, energy_fractions, fewest_draws
 from slayr_py.space import FloatArray
 
-ESS_PER_CHAIN = 50
-EBFMI_LIMIT = 0.2
-DIVERGENT_SHARE = 0.005
-PARETO_K_LIMIT = 0.7
+ESS_PER_CHAIN = 50  # effective draws that a fit needs by default; `rhat_limit` is 1.03 then
+EBFMI_LIMIT = 0.2  # as in RStan; CmdStan warns below 0.3
+DIVERGENT_SHARE = 0.005  # of the transitions; chosen by hand: few divergences in a short run do not indicate a problem
+PARETO_K_LIMIT = 0.7  # above it, the error falls too slowly with the number of draws (Vehtari et al. 2024)
 CARRIED_ESS = 100.0
 """Smallest accepted effective number of draws of a posterior carried from an earlier fit by importance sampling."""
 TEMPERED_ESS = 50.0

@@ -24,7 +24,7 @@ TOLERANCE = 1e-8
 
 _STEP = 1e-4  # of the differences of gradients
 _FAILED = 1e10  # replaces an infinite value of the minimised function, so that a line search can back off
-_FLAT = 1e-2
+_FLAT = 1e-2  # smaller eigenvalues, also negative ones, are replaced by that of the prior, 1
 
 
 class Mode(NamedTuple):

@@ -18,10 +18,10 @@ from slayr_py.kernels import Draws
 from slayr_py.space import FloatArray
 from slayr_py.threads import one_thread
 
-_STEPS = 100
+_STEPS = 100  # only ends iterations that do not converge
 _DAMPING = 0.7  # prevents oscillation of the factors of many close observations
-_TOLERANCE = 1e-5
-_SMALLEST_PRECISION = 1e-10
+_TOLERANCE = 1e-5  # largest last change of a precision, relative to 1e-3 + precision
+_SMALLEST_PRECISION = 1e-10  # of a factor; keeps precisions positive for division
 
 
 class Targets(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 from slayr_py.errors import InferenceError
 from slayr_py.space import FloatArray
 
+# Tried in turn, relative to the scale of the matrix; rounding errors of n rows are about 1e-16 n.
 _JITTERS = (1e-14, 1e-12, 1e-10)
 
 

@@ -20,8 +20,8 @@ from slayr_py.inference.warp import log_slope, unwarped, unwarped_moments, warpe
 from slayr_py.space import FloatArray
 from slayr_py.threads import ignoring_underflow
 
-_NEWTON_STEPS = 20
-_BISECTIONS = 60
+_NEWTON_STEPS = 20  # after which bisections alone follow, which always converge
+_BISECTIONS = 60  # 2^-60 of the bounds is less than rounding
 _CONVERGED = 4e-15  # size of a last step
 _ACCURATE = 1e-9  # relative error of a probability there
 _LARGEST = 1e300  # quantile in standard deviations of the targets

@@ -20,7 +20,7 @@ from slayr_py.inference.model import Model
 from slayr_py.inference.sampling.output import Run
 from slayr_py.space import FloatArray
 
-_DIGITS = 10
+_DIGITS = 10  # of stored numbers; far more than their Monte Carlo errors need
 _FALSE_ALARM = 0.001  # probability that two correct runs disagree
 _MODES_APART = 0.01
 """Largest relative difference between two modes that count as equal. The optimiser stops where the log density hardly

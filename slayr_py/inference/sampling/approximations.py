@@ -25,7 +25,7 @@ from slayr_py.space import FloatArray
 MODE_STARTS = 4  # several starts, since the posterior of length-scales can have several modes
 GROWTH = 1.1  # of the number of observations, after which random starts are tried again beside the last mode
 
-_PATHS = 4
+_PATHS = 4  # of Pathfinder; Stan's default
 _ELBO_DRAWS = 10  # draws per approximation on a path; with Stan's default of 25 they cost more than the paths
 _STEPS = 10  # of population Monte Carlo; all of them take less time than NUTS
 

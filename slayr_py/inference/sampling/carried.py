@@ -35,7 +35,7 @@ _FEW_PARAMETERS = 10
 """Largest number of parameters for which importance sampling from the prior comes before tempering."""
 
 _PRIOR_PROPOSALS = 1000  # of a step from the prior
-_PRIOR_STEPS = 14
+_PRIOR_STEPS = 14  # most steps of a run; fits of loops needed 3 to 9, docs/decisions/carried-posteriors.md
 _PRIOR_RUNS = 4  # each of which may find another mode
 _PRIOR_PARTICLES = 200  # of tempering from the prior
 _AGAIN = 4  # most further temperings, from the draws of one that fails

@@ -20,7 +20,7 @@ from scipy.special import expit, logit, softmax
 from slayr_py.space import FloatArray
 
 _FAR = 60.0  # coordinates of the grid on which scores are inverted
-_GRID = 1201
+_GRID = 1201  # points of the grid: a spacing of 0.1, between which scores are linear
 
 
 class Hyper(NamedTuple):

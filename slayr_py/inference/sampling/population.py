@@ -37,14 +37,17 @@ PER_PARAMETER = 100
 STEPS = 6
 """Most steps from the draws of an earlier fit."""
 
+INFLATION = 1.2
+"""Scale of a component of a mixture relative to the normal distribution that was fitted."""
+
 _PARTS = (0.25, 0.5, 0.75, 1.0)  # of the proposals of a step; the fewest that should suffice are added
+# Degrees of freedom of the t distributions; 5 took more proposals, docs/decisions/carried-posteriors.md.
 _FREEDOM = 10.0
 _KERNELS = 0.25  # share of the kernel density estimate
 _WIDTH = 0.8  # scale of a kernel relative to the population; narrower kernels leave gaps in nine dimensions
-_INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
 _MOST_CENTRES = 512  # of the kernel density estimate; the points of largest weight
 _MOST_MIXTURES = 2  # whose proposals are weighted; earlier ones are far from the posterior
-_MOST_COMPONENTS = 8
+_MOST_COMPONENTS = 8  # normal distributions of a mixture; BIC chooses the number
 _DRAWS_PER_PARAMETER = 4  # effective draws that the weights of a population are worth
 _DRAWS_PER_COMPONENT = 4  # per parameter; fewer draws do not determine a covariance
 _WIDE = 64  # draws by powers of the ratios
@@ -300,7 +303,7 @@ def _fit_proposal(points: FloatArray, weights: FloatArray, rng: np.random.Genera
     return _Mixture(
         [points, *(centre[None] for centre in centres)],
         [_KERNELS * weights, *(np.array([(1 - _KERNELS) * share]) for share in shares)],
-        [np.asarray(_WIDTH * np.linalg.cholesky(covariance)), *(_INFLATION * root for root in roots)],
+        [np.asarray(_WIDTH * np.linalg.cholesky(covariance)), *(INFLATION * root for root in roots)],
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from slayr_py.arguments import check_integer
 
-_LARGEST = 2_147_483_398
+_LARGEST = 2_147_483_398  # the smaller modulus of the generator minus 1
 _RETRIES = 1000  # first part number of retries; a run has fewer rounds, so no round has the seed of a retry
 
 

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from slayr_py.inference.diagnostics.arviz_bridge import pareto_smooth
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
 from slayr_py.inference.diagnostics.importance import systematic_rows
-from slayr_py.inference.sampling.population import Normals, StandardNormal, normal_mixture, power_for
+from slayr_py.inference.sampling.population import INFLATION, Normals, StandardNormal, normal_mixture, power_for
 from slayr_py.space import FloatArray
 
 PARTICLES = 100
@@ -39,7 +39,7 @@ PER_PARTICLE = 10
 
 _EFFECTIVE = 0.35  # smallest effective share of the particles after a step of b
 _SMALLEST_INCREASE = 1e-3  # of b
-_MOST_STEPS = 20
+_MOST_STEPS = 20  # of b; a path usually takes two to five
 _MOST_MOVES = 20  # of the particles at b = 1; chains, which follow, cost ten times as much
 _MOST_NEAR = 30  # the same while the effective number is near what is wanted; other particles cost more than 10 moves
 _NEAR = 0.75  # share of the wanted effective number that is near it
@@ -47,14 +47,13 @@ _FEWEST_MOVES = 6  # at b = 1; draws that fail are the start of a further attemp
 _FEWEST_LINEAGES = 5.0  # effective number of lineages whose means estimate a variance
 _SLOWEST = 0.5  # least growth of the effective number with the moves, relative to what would just suffice
 _MORE_PARTICLES = 3  # times as many particles in a second attempt
-_INFLATION = 1.2  # scale of a component relative to the normal distribution that was fitted
 _LAST = 2  # moves after which the particles are draws
 _LENGTH = np.pi / 2  # of a trajectory; it draws afresh from a normal distribution, a longer one turns back
 _MOST_LEAPFROG = 10  # steps of a trajectory, which is shorter if the step size is small
-_FIRST_STEP = 0.4
-_LARGEST_STEP = 0.4
+_FIRST_STEP = 0.4  # of the leapfrog integrator, relative to the fitted normal distribution
+_LARGEST_STEP = 0.4  # a trajectory has at least four steps
 _JITTER = 0.3  # of the step size of a particle, so that no direction has a period of one trajectory
-_ACCEPTANCE = 0.8
+_ACCEPTANCE = 0.8  # wanted mean acceptance probability; Stan's default
 _ADAPTATION = 1.5  # change of the logarithm of the step size per unit of the acceptance rate
 _FEWEST = 5  # proposals with a finite density
 
@@ -234,7 +233,7 @@ class _Target:
             covariance[np.diag_indices(p)] *= (m + p) / m
             root = np.linalg.cholesky(covariance)
             return cls(density, draws.mean(axis=0), root, StandardNormal(p))
-        roots = _INFLATION * fitted.roots
+        roots = INFLATION * fitted.roots
         root = np.linalg.cholesky(np.einsum("k,kij,klj->il", fitted.shares, roots, roots))
         centre = fitted.shares @ fitted.centres
         centres = np.asarray(np.linalg.solve(root, (fitted.centres - centre).T).T)

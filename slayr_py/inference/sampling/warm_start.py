@@ -18,7 +18,7 @@ MOST_DRAWS = 256
 
 _DRAWS_FOR_DENSE = 10  # draws per parameter from which the metric is dense
 _ACCEPTANCE_SLOPE = 0.7  # decrease of the acceptance statistic per unit of the log step size, near 0.8
-_PRIOR_DRAWS = 5.0
+_PRIOR_DRAWS = 5.0  # weight of `_PRIOR_VARIANCE`, as in Stan
 _PRIOR_VARIANCE = 1e-3  # Stan's own shrinkage of an estimated metric
 
 

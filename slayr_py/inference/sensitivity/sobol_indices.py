@@ -14,12 +14,11 @@ from slayr_py.inference.sensitivity.product import product_indices
 from slayr_py.space import FloatArray
 
 _ANCHORS = (256, 512)  # the second number if functions from the first lack too much variance
-_TESTS = 64
-_REPEATS = 4
+_TESTS = 64  # configurations at which the lost variance is measured
+_REPEATS = 4  # independent Sobol sequences, whose spread is the Monte Carlo error
 _MOST_LOST = 0.05  # variance that the functions may lack between their anchors without a note, as a share of their own
 _LARGEST_ERROR = 0.03  # Monte Carlo error of a mean without a note
-_LOW = 0.05
-_HIGH = 0.95
+_INTERVAL = (0.05, 0.95)  # quantiles: a 90% interval
 
 
 def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: int = 1) -> pd.DataFrame:
@@ -82,7 +81,7 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
     columns: dict[str, FloatArray] = {}
     for name, values in (("first", indices.first[varies]), ("total", indices.total[varies])):
         if len(values):
-            low, high = np.quantile(values, (_LOW, _HIGH), axis=0)
+            low, high = np.quantile(values, _INTERVAL, axis=0)
             columns |= {name: values.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
         else:
             columns |= dict.fromkeys((name, f"{name}_low", f"{name}_high"), np.full(len(encoder.names), np.nan))

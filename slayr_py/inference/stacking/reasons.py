@@ -7,7 +7,7 @@ import numpy as np
 from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut
 from slayr_py.inference.diagnostics.checks import Diagnostics, reason
 
-_INFLUENTIAL_SHARE = 0.05
+_INFLUENTIAL_SHARE = 0.05  # of the observations, for which leave-one-out may be unreliable; chosen by hand
 
 
 def failure(check: Diagnostics, loo: LeaveOneOut) -> str | None:

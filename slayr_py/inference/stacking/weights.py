@@ -14,7 +14,7 @@ from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
 
 _BARRIERS = 10.0 ** -np.arange(10)  # the last one bounds the loss of the mean log score by 1e-9 k
-_NEWTON_STEPS = 50
+_NEWTON_STEPS = 50  # for each barrier; only ends iterations that rounding keeps from converging
 _CONVERGED = 1e-24  # squared Newton decrement
 _NEGLIGIBLE = 1e-6  # smaller weights are set to 0, which the barrier does not reach
 

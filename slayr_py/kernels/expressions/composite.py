@@ -28,8 +28,8 @@ from slayr_py.kernels.prior import Prior
 from slayr_py.kernels.priors import LogNormal
 from slayr_py.space import Encoded, FloatArray, Layout
 
-MOST_LEAVES = 64
-_DEFAULT_MOST_LEAVES = 16
+MOST_LEAVES = 64  # largest `max_leaves`; chosen by hand
+_DEFAULT_MOST_LEAVES = 16  # longer expressions are mostly mistakes; chosen by hand
 _PERIODOGRAM_POINTS = 30  # with fewer observations the periodogram does not move the prior of the period
 
 

@@ -23,8 +23,8 @@ BLOCK = 2**16
 ROUNDING = 1e-10
 """Differences that are smaller than this share of their terms are taken as rounding errors."""
 
-MOST_POINTS = 2000
-MOST_PEAKS = 8
+MOST_POINTS = 2000  # of which a periodogram takes a second
+MOST_PEAKS = 8  # chosen by hand
 
 
 def peaks(x: FloatArray, y: FloatArray, count: int) -> FloatArray:

@@ -15,8 +15,12 @@ from slayr_py.kernels.learned.moments import MomentFeatures
 from slayr_py.kernels.learned.power_series import PowerSeries
 from slayr_py.space import FloatArray
 
+MOST_FEATURES = 20_000
+"""Most features with which a kernel is a product of matrices of features, not a double sum; chosen by hand."""
+
 _MOST_SUMS = 2**24  # doubles of partial moments during the enumeration
 _MOST_ORDERS = 10_000  # largest mean order of a column; higher orders need too many features
+# Of the largest contribution, below which features are omitted: tried in turn.
 _SHARES = tuple(10.0**-k for k in (11, 12, 13, 14, 15, 16, 17, 18, 20, 22, 24, 27, 30, 34, 38, 43, 48, 54, 60))
 _GROWTH = 1.3  # least number of features relative to the set before
 

@@ -29,7 +29,7 @@ from slayr_py.space import FloatArray
 
 __all__ = ["Exponential", "FreeKernel", "Linear", "Polynomial", "SquaredExponential", "from_family"]
 
-_LARGEST_DEGREE = 100
+_LARGEST_DEGREE = 100  # of a polynomial; larger ones are mistakes, chosen by hand
 
 
 class FreeKernel(ABC):

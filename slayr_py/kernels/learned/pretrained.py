@@ -62,7 +62,7 @@ BASE = "base"
 
 _MISLEADING = 0.5  # mean share of the base kernel above which a note says so
 _MARGIN = 1e-5  # of the space, in which the kernel can be evaluated too: for finite differences at the bounds
-_FORMAT = 1
+_FORMAT = 1  # of the file; other formats are refused
 _OMITTED = {  # by :meth:`options`
     "family_options": {},
     "ranges": {},

@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.kernels.learned.enumeration import moment_features
+from slayr_py.kernels.learned.enumeration import MOST_FEATURES, moment_features
 from slayr_py.kernels.learned.moments import MomentFeatures
 from slayr_py.kernels.learned.points import numbers
 from slayr_py.kernels.learned.power_series import PowerSeries
 from slayr_py.space import FloatArray
 
 ENGINES = ("features", "pairs")
-_MOST_FEATURES = 20_000
 _BLOCK = 2**22  # doubles of a block of the double sum
 _ACCURACY = 3e-10  # of the variances that features reproduce
 
@@ -84,11 +83,11 @@ class Reweighted:
         features: MomentFeatures | None = None
         if engine != "pairs":
             features = moment_features(
-                series, points[used], weights[used], self.radius, _MOST_FEATURES, _ACCURACY, tempering
+                series, points[used], weights[used], self.radius, MOST_FEATURES, _ACCURACY, tempering
             )
         if features is None and (engine == "features" or tempering != 1):
             raise DataError(
-                f"the kernel has more than {_MOST_FEATURES} features within |u| <= {self.radius.max():g}; "
+                f"the kernel has more than {MOST_FEATURES} features within |u| <= {self.radius.max():g}; "
                 "use longer length-scales, or the engine 'pairs' without tempering"
             )
         self._engine: MomentFeatures | _Pairs

@@ -44,7 +44,7 @@ _TEMPERATURE = 0.5
 _WIDENINGS = 5  # doublings of the temperature until a search without new expressions ends
 _FIRST_UPDATE = 5  # known expressions before the first update of the policies
 _POLICY_DRAWS = 4  # draws of gamma for each value of the loss
-_SMALLEST_BLOCK = 4
+_SMALLEST_BLOCK = 4  # of the first trajectories, one of which may suffice; each further block is twice as large
 _LARGEST_BLOCK = 64  # the noise of 64 trajectories of 64 leaves and 44 symbols takes 90 MB
 
 

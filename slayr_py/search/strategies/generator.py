@@ -31,7 +31,7 @@ from slayr_py.space import FloatArray
 WIDTH = 5
 """Size of the states and of the hidden layers."""
 
-HIDDEN_LAYERS = 4
+HIDDEN_LAYERS = 4  # ReLU layers of each unit
 
 COORDINATES = 10
 """Coordinates of the embedding, d."""

@@ -38,7 +38,7 @@ _SLOPE = 4.0  # prior standard deviation of a: q varies over a few tenths, so th
 _OFFSET = -0.5  # prior mean of o
 _SPREAD = 0.5  # share of the prior variance of gamma that comes from z
 _SD_SLOPE = 0.3  # prior standard deviation of the coefficients of log sd
-_LOG_SD_BOUNDS = (-4.0, 1.0)
+_LOG_SD_BOUNDS = (-4.0, 1.0)  # standard deviations from 0.02 to 2.7
 _SMOOTHING = 0.3  # nu; parameters of policies have prior standard deviations of 1
 
 

@@ -12,6 +12,7 @@ from slayr_py.search.strategies.generator import BOX
 from slayr_py.search.strategies.policy import Moments, policy_kernel, squared_distances
 from slayr_py.space import FloatArray
 
+# A quarter to four times the half width of the box.
 _LENGTHSCALES = BOX * np.array([0.25, 0.5, 1.0, 2.0, 4.0])
 _NOISE_VARIANCES = (0.01, 0.1, 0.3, 1.0, 3.0)  # relative to the signal's
 _WORST = -3.0  # bound of standardised scores below

@@ -17,7 +17,7 @@ from slayr_py.space.within.region import Region
 
 _MOST_ROUNDED = 200  # rows whose integers are rounded one by one
 _HALF = 0.499  # of an integer's step, by which it may exceed its bounds before it is rounded
-_REPAIRED = 20
+_REPAIRED = 20  # configurations that are moved to find out whether a constraint can hold
 
 
 def draw(

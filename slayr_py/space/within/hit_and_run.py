@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from slayr_py.space.dimension import FloatArray
 from slayr_py.space.within.polytope import Polytope
 
-_STEPS = 30
-_STEPS_PER_COORDINATE = 6
-_SHRINKAGES = 6
-_PARALLEL = 1e-12
+_STEPS = 30  # of a chain, plus some for each coordinate; chosen by hand
+_STEPS_PER_COORDINATE = 6  # steps change one direction at a time
+_SHRINKAGES = 6  # of a line towards the current point, after which a chain stays where it is
+_PARALLEL = 1e-12  # a line with a smaller slope to a face does not reach it
 
 Inside = Callable[[FloatArray, NDArray[np.intp]], NDArray[np.bool_]]
 """Whether points (k, d) of the chains with these numbers (k,) satisfy the further constraints."""

@@ -33,7 +33,7 @@ _ROUNDING = 1e-14  # of terms, of a number and of its lower bound: errors of a u
 _DECIMALS = 1e-13  # ConfigSpace's rounding of a float
 _RECORDED = 0.01  # of the scale, and of a unit value: violations of past experiments that count as rounded values
 _FRACTIONS = 0.5 ** np.arange(11)  # of steps that mend a violation
-_SCALE_POINTS = 256
+_SCALE_POINTS = 256  # random points, the largest value at which is the scale of a constraint
 
 
 class Region:

@@ -12,7 +12,7 @@ from slayr_py.inference import FitOptions, Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.storage.trials import Observations, Results
 
-_LARGEST = 32
+_LARGEST = 32  # posteriors; more than one suggestion with several objectives and constraints needs
 
 
 def fit_key(

@@ -105,9 +105,9 @@ WITHOUT_COUNTERPART = {
 
 _HYPERVOLUME = ("ei", "log_ei")  # acquisitions that several objectives take: their form is the hypervolume's
 
-SMALLEST_DESIGN = 4
-LARGEST_DESIGN = 10
-_LARGEST_GIVEN_DESIGN = 10_000
+SMALLEST_DESIGN = 4  # size of a default design for one parameter, and one more for every two parameters; chosen by hand
+LARGEST_DESIGN = 10  # size for 12 and more parameters; chosen by hand
+_LARGEST_GIVEN_DESIGN = 10_000  # a larger n_initial= is a mistake
 
 
 class SamplerKeywords(FitKeywords, total=False):

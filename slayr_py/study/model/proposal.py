@@ -36,7 +36,7 @@ LEAST_FEASIBLE = 0.3
 """Probability of feasibility below which no more than two suggestions in a row may be. Where the models are wrong, the
 acquisition may be largest in a corner that fails again and again."""
 
-_IN_A_ROW = 2
+_IN_A_ROW = 2  # suggestions with a small probability, after which the next one needs a larger one
 
 
 @dataclass

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 _BARS = 12  # most levels of which those that are never optimal are drawn too
 _LABELS = 24  # characters of level labels that fit side by side into a panel
+# Column, label, colour, vertical shift in rows.
 _SERIES = (("first", "first-order", TRIAL, 0.15), ("total", "total, with interactions", BEST, -0.15))
 
 

@@ -26,7 +26,7 @@ from slayr_py.threads import one_thread
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_INTERVAL = (0.05, 0.5, 0.95)
+_INTERVAL = (0.05, 0.5, 0.95)  # quantiles: the median and a 90% interval
 
 
 @dataclass(frozen=True)

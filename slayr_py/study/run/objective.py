@@ -32,7 +32,7 @@ SHORTEST = 1e-9
 """Smallest measured duration in seconds; the clock may show none."""
 
 _LONGEST = 2000  # characters of an error message stored with a trial
-_LONGEST_VALUE = 200
+_LONGEST_VALUE = 200  # characters of a wrong value in a message
 
 
 class Expected(NamedTuple):

@@ -144,7 +144,7 @@ def to_configuration(space: ConfigurationSpace, params: Mapping[str, Any]) -> Co
         return _convert(space, params)
 
 
-_MOST_KNOWN = 2**16
+_MOST_KNOWN = 2**16  # configurations of a space; limits memory in long processes
 _known: dict[int, dict[tuple[Any, ...], Configuration | None]] = {}
 
 

@@ -28,7 +28,7 @@ a journal cannot be taken from a living process: the search then runs without it
 LONGEST_SILENCE = 60.0
 """Seconds after which a process that could take the lock and does not loses its place in the queue."""
 
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.05  # times the place in the queue; suggestions take seconds
 _HOLDS = " holds"
 
 _Queue = list[str]

@@ -137,7 +137,7 @@ def test_engine_is_chosen_by_the_number_of_features(monkeypatch):
     u, alpha = machine()
     few = free.SquaredExponential(0.7).reweighted(u, alpha)
     assert few.engine == "features"
-    monkeypatch.setattr(reweighting, "_MOST_FEATURES", 100)
+    monkeypatch.setattr(reweighting, "MOST_FEATURES", 100)
     many = free.SquaredExponential(0.7).reweighted(u, alpha)
     assert many.engine == "pairs"
 

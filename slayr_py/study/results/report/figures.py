@@ -54,12 +54,15 @@ _STYLE: Any = {
     "axes.grid": True,
     "lines.solid_capstyle": "round",
 }
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Probabilities of the quantiles that are drawn: the median, and intervals of 50% and 90%."""
+
 _METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 _COLOUR = re.compile("#[0-9a-f]{6}")
 _REFERENCE = re.compile(r"^#(.+)$|url\(#([^)]+)\)")
 _DIGITS = re.compile(r"(-?\d+\.\d\d)\d+")
 _FONT = re.compile(r"\s*font-family:[^;]*;?")
-_LONGEST = 28
+_LONGEST = 28  # characters of a label
 
 
 def drawing(

@@ -25,8 +25,8 @@ from slayr_py.study.results.report.reading import Absent, Reading
 from slayr_py.study.storage.columns import PARAMETER
 from slayr_py.study.storage.objectives import goals_of
 
-_BAND = 0.9
-_FUNCTIONS = 256
+_BAND = 0.9  # probability that the front is in the band
+_FUNCTIONS = 256  # drawn functions; the standard error of a probability of 1/2 is about 0.03
 
 
 def front(reading: Reading) -> Iterator[Block]:

@@ -13,8 +13,8 @@ from slayr_py.study.results.report.blocks import Block, Notice
 from slayr_py.study.results.report.figures import levels, scale, short
 from slayr_py.study.results.report.reading import Centre
 
-_MOST_LEVELS = 40
-_FEW_INTEGERS = 12
+_MOST_LEVELS = 40  # drawn; more cannot be read in a figure
+_FEW_INTEGERS = 12  # so few values are drawn as levels instead of a line
 
 
 class Coordinate(NamedTuple):

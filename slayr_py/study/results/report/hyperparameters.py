@@ -13,14 +13,13 @@ from slayr_py.inference import Posterior
 from slayr_py.kernels import Beta, Hyperparameter, Prior
 from slayr_py.space import FloatArray
 from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Heading, Notice, Paragraph, Table
-from slayr_py.study.results.report.figures import drawing, page_figure, scale, short
+from slayr_py.study.results.report.figures import QUANTILES, drawing, page_figure, scale, short
 from slayr_py.study.results.report.palette import light
 from slayr_py.study.results.report.reading import Reading
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _FEWEST_DRAWS = 40  # for a density
 _MOST_DENSITIES = 14  # rows of a figure; more have intervals only
 _BOUNDED = ("unit interval", "simplex")
@@ -37,7 +36,7 @@ class _Entry(NamedTuple):
     """Values of the prior at the normal coordinates `_Z`, for its density."""
 
 
-_Z = np.linspace(-3.0, 3.0, 61)
+_Z = np.linspace(-3.0, 3.0, 61)  # smooth in a figure, and 99.7% of the prior
 
 
 def hyperparameters(reading: Reading) -> Iterator[Block]:
@@ -79,7 +78,7 @@ def _of(posterior: Posterior, key: str) -> Iterator[Block]:
 def _entries(posterior: Posterior, h: Hyperparameter) -> list[_Entry]:
     draws = posterior.draws[h.name].reshape(posterior.n_draws, -1)
     return [
-        _Entry(name, draws[:, i], _prior_values(h, i, ndtri(_PROBABILITIES)), _prior_values(h, i, _Z))
+        _Entry(name, draws[:, i], _prior_values(h, i, ndtri(QUANTILES)), _prior_values(h, i, _Z))
         for i, name in enumerate(h.entries)
     ]
 
@@ -100,12 +99,12 @@ def _prior_values(h: Hyperparameter, i: int, z: FloatArray) -> FloatArray:
 def _figure(key: str, h: Hyperparameter, entries: Sequence[_Entry]) -> Drawing:
     log = h.prior.support == "positive"
     label = {"simplex": "weight", "unit interval": "value in (0, 1)"}.get(h.prior.support, "value")
-    quantiles = [np.quantile(entry.draws, _PROBABILITIES) for entry in entries]
+    quantiles = [np.quantile(entry.draws, QUANTILES) for entry in entries]
     columns: dict[str, Any] = {"hyperparameter": [entry.name for entry in entries]}
-    for j, q in enumerate(_PROBABILITIES):
+    for j, q in enumerate(QUANTILES):
         columns[f"{q:.0%}"] = [row[j] for row in quantiles]
     for j in (0, 2, 4):
-        columns[f"prior {_PROBABILITIES[j]:.0%}"] = [entry.prior[j] for entry in entries]
+        columns[f"prior {QUANTILES[j]:.0%}"] = [entry.prior[j] for entry in entries]
     single = len(entries) == 1
     title = entries[0].name if single else h.name
     text = f"Posterior and prior of {title}"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PARAMETERS = 4  # most important ones, all pairs of which are drawn
-_POINTS = 22
+_POINTS = 22  # per axis: 484 predictions of each map
 _COLOURS = 12  # steps of the scale: fewer paths than a smooth one
 
 

@@ -14,8 +14,8 @@ from slayr_py.study.results.report.reading import Reading
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MOST_ROWS = 10
-_PROBABILITY = 0.9
+_MOST_ROWS = 10  # of a table
+_PROBABILITY = 0.9  # of being within epsilon of the optimum
 
 
 def optimum(reading: Reading) -> Iterator[Block]:

@@ -11,7 +11,7 @@ from slayr_py.acquisition import Feasibility
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
-from slayr_py.study.results.report.figures import drawing, page_figure, short
+from slayr_py.study.results.report.figures import QUANTILES, drawing, page_figure, short
 from slayr_py.study.results.report.grids import Coordinate, Grid, grid_through, line_notes
 from slayr_py.study.results.report.palette import light
 from slayr_py.study.results.report.reading import Reading, once
@@ -19,9 +19,9 @@ from slayr_py.study.results.report.reading import Reading, once
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_POINTS = 61
-_TABLE_ROWS = 13
-_PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_POINTS = 61  # along a line; smooth in a figure
+_TABLE_ROWS = 13  # of the numbers of a figure
+# Of lines: solid, dashed, dotted, dash-dotted; they differ without colours.
 _STYLES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)))
 
 
@@ -51,7 +51,7 @@ def slices_of(reading: Reading) -> list[Slice]:
     """Predict along every line through the centre."""
     posterior = reading.posterior
     reading.progress("predicting along the parameters")
-    return [Slice(line, posterior.predict(line.encoded).quantile(_PROBABILITIES)) for line in lines_of(reading)]
+    return [Slice(line, posterior.predict(line.encoded).quantile(QUANTILES)) for line in lines_of(reading)]
 
 
 def slices(reading: Reading) -> Iterator[Block]:
@@ -95,7 +95,7 @@ def _draw_slice(reading: Reading, part: Slice, limits: tuple[float, float], k: i
         f"Posterior of the objective along {name}: median {q[2, here]:.4g} at {texts[here]}, the value of the "
         f"configuration; the best median {q[2, best]:.4g} at {texts[best]}; it varies by {part.spread:.3g}."
     )
-    columns = {f"{p:.0%}": row for p, row in zip(_PROBABILITIES, q, strict=True)}
+    columns = {f"{p:.0%}": row for p, row in zip(QUANTILES, q, strict=True)}
     table = _table(f"slice-{k}", f"Quantiles along {name}", coordinate, columns)
 
     def draw() -> Figure:
