@@ -25,7 +25,7 @@ from slayr_py.inference.sampling.programs import program_folder
 from slayr_py.kernels import Kernel, LogNormal, base
 from slayr_py.kernels.contracts import LENGTHSCALE, QUANTITIES, Contract, column_inputs
 from slayr_py.kernels.expressions import LEAVES
-from slayr_py.kernels.expressions.leaf import Evaluation, LeafKernel
+from slayr_py.kernels.expressions.leaf import LeafEvaluation, LeafKernel
 from slayr_py.kernels.hyperparameters import Hyperparameter
 from slayr_py.kernels.priors import lengthscale_prior
 from slayr_py.search.strategies import STRATEGIES
@@ -215,7 +215,7 @@ class Cosine(LeafKernel):
             terms = adjoint * np.sin(phase) * phase
             yield self._slope("period", terms.reshape(len(terms), -1).sum(axis=1, keepdims=True) / period)
 
-        return Evaluation(np.cos(phase), by_inputs, by_hyperparameters)
+        return LeafEvaluation(np.cos(phase), by_inputs, by_hyperparameters)
 
 
 def test_a_leaf_is_a_class_in_the_table():

@@ -11,7 +11,7 @@ from testing_kernels import Learned
 
 from slayr_py.kernels.expressions import Leaf, Node, Product, Sum, canonical, leaves, parse, spell
 from slayr_py.search.expressions import base_leaves
-from slayr_py.search.task import Candidate, Evaluation, Task
+from slayr_py.search.task import Candidate, ScoredExpression, Task
 from slayr_py.space import Encoder
 
 
@@ -57,7 +57,7 @@ def run(strategy, task: Task, score, budget: int) -> list[tuple[Candidate, float
     try:
         batch = next(rounds)
         while len(table) < budget:
-            evaluations = [Evaluation(c.node, c.expression, score(c.node)) for c in batch]
+            evaluations = [ScoredExpression(c.node, c.expression, score(c.node)) for c in batch]
             table += [(c, e.score) for c, e in zip(batch, evaluations, strict=True)]
             batch = rounds.send(evaluations)
     except StopIteration:

@@ -26,7 +26,7 @@ from benchmarks.common.results import markdown
 from slayr_py.inference import ExactMarginal
 from slayr_py.space import Encoder
 from slayr_py.study import space_to_distributions
-from slayr_py.study.model.curve_model import Scale
+from slayr_py.study.model.curve_model import CurveScale
 from slayr_py.study.model.curve_points import EncodedTrials, PointsOfCurves, Rows
 from slayr_py.study.model.forecasts import FITTED
 from slayr_py.study.storage.curves import MOST_POINTS, curve_of
@@ -101,7 +101,7 @@ def densities(problem: str, n: int, repeats: int) -> list[str]:
     times = []
     for rows in (FITTED, Rows(n * MOST_POINTS, n)):
         told = points.of_all(curves, rows)
-        y = Scale.of(told.values, told.values).transform(told.values)
+        y = CurveScale.of(told.values, told.values).transform(told.values)
         marginal = ExactMarginal(trials.space.model, told.rows, y)
         z = np.zeros(marginal.coordinates.size)
         times.append(_time(lambda marginal=marginal, z=z: marginal(z), repeats))

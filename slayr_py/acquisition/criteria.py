@@ -197,11 +197,11 @@ class Uncertainty(Acquisition):
 
     @override
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
-        mixture = _Mixture.of(moments)
+        mixture = _DrawMixture.of(moments)
         return 0.5 * np.log(mixture.variance), 0.5 * mixture.variance_slope / mixture.variance[:, None]
 
 
-class _Mixture(NamedTuple):
+class _DrawMixture(NamedTuple):
     """Mean and variance (m,) of the mixture over draws, and their gradients (m, d)."""
 
     mean: FloatArray
@@ -210,7 +210,7 @@ class _Mixture(NamedTuple):
     variance_slope: FloatArray
 
     @classmethod
-    def of(cls, moments: Moments) -> _Mixture:
+    def of(cls, moments: Moments) -> _DrawMixture:
         mean, variance, mean_gradient, variance_gradient = moments
         centre = mean.mean(axis=0)
         slope = mean_gradient.mean(axis=0)
@@ -346,7 +346,7 @@ class LowerConfidenceBound(Acquisition):
 
     @override
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
-        mixture = _Mixture.of(moments)
+        mixture = _DrawMixture.of(moments)
         root = np.sqrt(mixture.variance)
         weight = np.sqrt(self._beta(state))
         slope = weight * mixture.variance_slope / (2 * root[:, None]) - mixture.mean_slope

@@ -37,7 +37,7 @@ _EDGE = 1e-6  # a density may be infinite at the bounds
 _MOST_VALUES = 10_000  # of an integer with a weight for each
 
 
-class Marginal(ABC):
+class ParameterBelief(ABC):
     """The belief about one parameter."""
 
     @abstractmethod
@@ -49,7 +49,7 @@ class Marginal(ABC):
         """Return log p at unit values (m,), and its derivatives by the unit values, which are 0 for levels."""
 
 
-class Density(Marginal):
+class BeliefDensity(ParameterBelief):
     """A density of a number.
 
     Parameters
@@ -84,7 +84,7 @@ class Density(Marginal):
         return self._log(v), self._step * self._slope(v)
 
 
-class Weights(Marginal):
+class Weights(ParameterBelief):
     """Probabilities of levels or integers; the logarithm is linear between integers, for a search that relaxes them.
 
     Parameters
@@ -118,7 +118,7 @@ class Weights(Marginal):
 
 
 @dataclass(frozen=True)
-class Scale:
+class ParameterScale:
     """The map between v and the numbers of a real parameter, which are not rounded.
 
     Attributes
@@ -133,7 +133,7 @@ class Scale:
     log: bool
 
     @classmethod
-    def of(cls, dimension: Dimension) -> Scale:
+    def of(cls, dimension: Dimension) -> ParameterScale:
         """Return the scale of a real parameter."""
         beyond = 0.5 if dimension.kind == "integer" and not dimension.log else 0.0
         return cls(dimension.lower - beyond, dimension.upper + beyond, dimension.log)
@@ -155,7 +155,7 @@ class Scale:
         return self.lower + v * width, np.full(len(v), width)
 
 
-def marginal_of(belief: object, dimension: Dimension) -> tuple[Marginal, dict[str, Any]]:
+def marginal_of(belief: object, dimension: Dimension) -> tuple[ParameterBelief, dict[str, Any]]:
     """Return the belief about a parameter, and its plain JSON.
 
     Parameters
@@ -197,7 +197,9 @@ def has_belief(hyperparameter: Hyperparameter[Any, Any]) -> bool:
     return weights is not None or type(hyperparameter).__name__.startswith(("Normal", "Beta"))
 
 
-def marginal_of_space(hyperparameter: Hyperparameter[Any, Any], dimension: Dimension) -> tuple[Marginal, str] | None:
+def marginal_of_space(
+    hyperparameter: Hyperparameter[Any, Any], dimension: Dimension
+) -> tuple[ParameterBelief, str] | None:
     """Return the belief in a parameter of ConfigSpace and its description; None if it is uniform."""
     if not has_belief(hyperparameter):
         return None
@@ -208,7 +210,7 @@ def marginal_of_space(hyperparameter: Hyperparameter[Any, Any], dimension: Dimen
     if dimension.kind == "float" or dimension.log:
         v = np.linspace(0.0, 1.0, _GRID)
         inside = np.clip(v, _EDGE, 1 - _EDGE)
-        return Density(v, np.asarray(hyperparameter.pdf_values(dimension.numbers(inside)))), kind
+        return BeliefDensity(v, np.asarray(hyperparameter.pdf_values(dimension.numbers(inside)))), kind
     values = _integers(dimension)
     density = np.asarray(hyperparameter.pdf_values(values.astype(np.int64)), dtype=np.float64)
     share = (1 - UNIFORM_SHARE) * density / density.sum() + UNIFORM_SHARE / len(values)
@@ -280,12 +282,12 @@ def _place(key: object, known: Sequence[Any], name: str) -> int:
     raise SpaceError(f"prior: {name!r} has no value {key!r}{did_you_mean(key, texts)}")
 
 
-def _density(belief: Prior, dimension: Dimension) -> Density:
+def _density(belief: Prior, dimension: Dimension) -> BeliefDensity:
     """Return the density of a distribution, truncated to the range.
 
     A distribution on the unit interval is one of v.
     """
-    scale = Scale.of(dimension)
+    scale = ParameterScale.of(dimension)
     z = np.linspace(-_LARGEST_SCORE, _LARGEST_SCORE, _GRID)
     on_range = belief.support == "unit interval"
     quantiles = np.asarray(belief.at_score(z), dtype=np.float64)
@@ -308,4 +310,4 @@ def _density(belief: Prior, dimension: Dimension) -> Density:
     density = np.exp(log_p - np.max(log_p))
     n = dimension.upper - dimension.lower
     is_linear_integer = dimension.kind == "integer" and not dimension.log
-    return Density(v, density, n / (n + 1), 0.5 / (n + 1)) if is_linear_integer else Density(v, density)
+    return BeliefDensity(v, density, n / (n + 1), 0.5 / (n + 1)) if is_linear_integer else BeliefDensity(v, density)

@@ -182,7 +182,7 @@ def suggest(
         effort=effort,
     )
 
-    def merit(search: Search) -> OneObjective:
+    def merit(search: AcquisitionSearch) -> OneObjective:
         believed = pending_that_count(search.running, search.models, has_best=best is not None)
         standardised = np.inf if best is None else (best - posterior.y_mean) / posterior.y_sd
         known = best is not None or believed is not None
@@ -194,7 +194,7 @@ def suggest(
 
     with one_thread():
         applicable = terms.applicable(has_best=best is not None, is_logarithm=criterion.is_logarithm)
-        search = Search.of([posterior], applicable)
+        search = AcquisitionSearch.of([posterior], applicable)
         maximised = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = maximised.error(found.encoded, posterior.chains(maximised.predictor.n_draws))
@@ -218,7 +218,7 @@ class SearchKeywords(TypedDict):
 
 @dataclass(frozen=True)
 class SearchTerms:
-    """What determines a `Search` besides the posteriors: the arguments of `suggest` and `suggest_tradeoff`."""
+    """What determines a search besides the posteriors: the arguments of `suggest` and `suggest_tradeoff`."""
 
     pending: Iterable[Mapping[str, object]]
     exclude: Iterable[Mapping[str, object]]
@@ -241,7 +241,7 @@ class SearchTerms:
 
 
 @dataclass(frozen=True)
-class Search:
+class AcquisitionSearch:
     """A search over the space of the posteriors of one or more objectives.
 
     Attributes
@@ -274,7 +274,7 @@ class Search:
     interior: bool
 
     @classmethod
-    def of(cls, posteriors: Sequence[Posterior], terms: SearchTerms) -> Search:
+    def of(cls, posteriors: Sequence[Posterior], terms: SearchTerms) -> AcquisitionSearch:
         """Encode the terms of a search."""
         encoder = posteriors[0].encoder
         running = encoder.encode(list(terms.pending))

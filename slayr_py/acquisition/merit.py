@@ -168,7 +168,7 @@ class OneObjective(Merit):
 
 
 @dataclass(frozen=True)
-class Sum(Merit):
+class MeritSum(Merit):
     """The sum of the merits of independent objectives.
 
     Attributes
@@ -206,11 +206,11 @@ class Sum(Merit):
         return max(part.doubles(width) for part in self.parts)
 
     @override
-    def exploring(self) -> Sum:
+    def exploring(self) -> MeritSum:
         return replace(self, parts=tuple(part.exploring() for part in self.parts))
 
     @override
-    def nothing(self) -> Sum:
+    def nothing(self) -> MeritSum:
         return replace(self, parts=tuple(part.nothing() for part in self.parts))
 
 
@@ -285,13 +285,13 @@ class HypervolumeImprovement(Merit):
         return max(*sizes, len(self.boxes.lower))
 
     @override
-    def exploring(self) -> Sum:
+    def exploring(self) -> MeritSum:
         state = State(0.0, 1, 1)
         pairs = zip(self.predictors, self.n_chains, strict=True)
-        return Sum(tuple(OneObjective(predictor, chains, Uncertainty(), state) for predictor, chains in pairs))
+        return MeritSum(tuple(OneObjective(predictor, chains, Uncertainty(), state) for predictor, chains in pairs))
 
     @override
-    def nothing(self) -> Sum:
+    def nothing(self) -> MeritSum:
         return self.exploring().nothing()
 
     def error(self, encoded: Encoded, chains: list[list[Chains]]) -> float:

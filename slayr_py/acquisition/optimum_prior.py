@@ -20,7 +20,7 @@ import numpy as np
 from ConfigSpace import Configuration
 from scipy.stats import qmc
 
-from slayr_py.acquisition.marginals import Marginal, has_belief, marginal_of, marginal_of_space
+from slayr_py.acquisition.marginals import ParameterBelief, has_belief, marginal_of, marginal_of_space
 from slayr_py.errors import DataError, SpaceError, did_you_mean
 from slayr_py.kernels import Prior, prior_from_dict
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray, spread
@@ -46,7 +46,7 @@ class OptimumPrior:
     Attributes
     ----------
     encoder : Encoder
-    marginals : dict of int to Marginal
+    marginals : dict of int to ParameterBelief
         By column of the genotype.
     record : dict
         The belief as plain JSON: for each parameter the distribution, {"weights": {...}}, or the type of a parameter
@@ -56,7 +56,7 @@ class OptimumPrior:
     """
 
     encoder: Encoder
-    marginals: Mapping[int, Marginal]
+    marginals: Mapping[int, ParameterBelief]
     record: Mapping[str, Any]
     exponent: float = 1.0
 

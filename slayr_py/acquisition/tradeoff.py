@@ -8,7 +8,7 @@ import numpy as np
 
 from slayr_py.acquisition.boxes import non_dominated_boxes
 from slayr_py.acquisition.effort import DEFAULT, Effort
-from slayr_py.acquisition.maximise import Search, SearchTerms, Suggestion, pending_that_count
+from slayr_py.acquisition.maximise import AcquisitionSearch, SearchTerms, Suggestion, pending_that_count
 from slayr_py.acquisition.merit import HypervolumeImprovement, Merit
 from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.errors import DataError
@@ -87,7 +87,7 @@ def suggest_tradeoff(
         effort=effort,
     )
 
-    def merit(search: Search) -> tuple[Merit, list[Predictor]]:
+    def merit(search: AcquisitionSearch) -> tuple[Merit, list[Predictor]]:
         predictors = [posterior.predictor(search.most).with_pending(search.running) for posterior in posteriors]
         known = values
         if (believed := pending_that_count(search.running, search.models, has_best=front is not None)) is not None:
@@ -100,7 +100,7 @@ def suggest_tradeoff(
         return improvement if len(known) else improvement.nothing(), predictors
 
     with one_thread():
-        search = Search.of(posteriors, terms.applicable(has_best=front is not None, is_logarithm=True))
+        search = AcquisitionSearch.of(posteriors, terms.applicable(has_best=front is not None, is_logarithm=True))
         maximised, predictors = merit(search)
         found, note = search.run(maximised, rng, least_feasible)
         error = float("nan")

@@ -30,7 +30,7 @@ from slayr_py.space import SMALLEST_SPAN, Encoder, FloatArray
 _LISTED = 5  # rows listed in a message
 
 
-class Table(NamedTuple):
+class ObservationTable(NamedTuple):
     """Observations and their space."""
 
     configs: list[dict[str, Any]]
@@ -70,7 +70,7 @@ class Source:
         return [*words, "--drop-empty"] if self.drop_empty else words
 
 
-def read_observations(source: Source) -> Table:
+def read_observations(source: Source) -> ObservationTable:
     """Read a table; print which columns and rows are left out, and how many observations and parameters remain.
 
     Raises
@@ -92,7 +92,7 @@ def read_observations(source: Source) -> Table:
     typer.echo(f"{len(y)} observations of {target}, {len(space)} parameters")
     configs = _rows(columns, space)
     _check_rows(configs, [int(row) + 1 for row in y.index], space, data)
-    return Table(configs, y.to_numpy(dtype="float64"), space)
+    return ObservationTable(configs, y.to_numpy(dtype="float64"), space)
 
 
 def _check_rows(configs: Sequence[dict[str, Any]], rows: Sequence[int], space: ConfigurationSpace, data: Path) -> None:

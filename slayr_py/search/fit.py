@@ -33,7 +33,7 @@ from slayr_py.inference import (
 from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Prior
 from slayr_py.kernels.expressions import Node, parse
 from slayr_py.search.inheritance import Parent, starts
-from slayr_py.search.task import Candidate, Evaluation
+from slayr_py.search.task import Candidate, ScoredExpression
 from slayr_py.space import Encoded, Encoder, FloatArray
 from slayr_py.threads import ignoring_underflow, one_thread
 
@@ -42,7 +42,7 @@ SCORES: tuple[Score, ...] = get_args(Score)
 
 
 @dataclass(frozen=True)
-class Settings:
+class SearchSettings:
     """Data and settings that all fits of a search share.
 
     Attributes
@@ -116,10 +116,10 @@ class Fit:
         value = self.scores[name]
         return value if np.isfinite(value) else -np.inf
 
-    def evaluation(self, node: Node, score: Score) -> Evaluation:
+    def evaluation(self, node: Node, score: Score) -> ScoredExpression:
         """Return the score and the hyperparameters that a strategy receives."""
         theta = {name: np.asarray(values) for name, values in self.theta.items()}
-        return Evaluation(node, self.expression, self.score(score), theta)
+        return ScoredExpression(node, self.expression, self.score(score), theta)
 
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able description; ``Fit(**values)`` inverts it."""
@@ -127,7 +127,7 @@ class Fit:
 
 
 @ignoring_underflow
-def fit(settings: Settings, candidate: Candidate, parent: Fit | None) -> Fit:
+def fit(settings: SearchSettings, candidate: Candidate, parent: Fit | None) -> Fit:
     """Fit an expression from the fit of its parent; the result has the reason of a failure."""
     clock = time.perf_counter()
     try:
@@ -139,7 +139,7 @@ def fit(settings: Settings, candidate: Candidate, parent: Fit | None) -> Fit:
     return replace(result, seconds=time.perf_counter() - clock)
 
 
-def _fit(settings: Settings, candidate: Candidate, parent: Fit | None) -> Fit:
+def _fit(settings: SearchSettings, candidate: Candidate, parent: Fit | None) -> Fit:
     model = Model(settings.encoder, Composite.from_node(candidate.node, settings.given, MOST_LEAVES), settings.priors)
     model = model.informed(settings.train, settings.y)
     marginal: Marginal

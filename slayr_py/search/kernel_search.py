@@ -26,7 +26,7 @@ from slayr_py.kernels import (
 from slayr_py.kernels.expressions import canonical, parse, spell
 from slayr_py.progress_bar import Bar
 from slayr_py.search.expressions import base_leaves
-from slayr_py.search.fit import SCORES, Fit, Score, Settings
+from slayr_py.search.fit import SCORES, Fit, Score, SearchSettings
 from slayr_py.search.journal import Journal
 from slayr_py.search.result import MOST_EXACT, SearchResult
 from slayr_py.search.strategies import STRATEGIES
@@ -297,7 +297,7 @@ class KernelSearch:
             return DEFAULT_INDUCING
         return self.inducing
 
-    def _settings(self, train: Encoded, y: FloatArray) -> Settings:
+    def _settings(self, train: Encoded, y: FloatArray) -> SearchSettings:
         inducing = self.inducing_points(len(train))
         if inducing is not None and self.score == "loo":
             raise DataError("a sparse fit has no leave-one-out score; use score='laplace', or fewer observations")
@@ -308,7 +308,7 @@ class KernelSearch:
             validation = {"validation": train[out], "validation_y": y[out]}
             train = train[rest]
             y = y[rest]
-        return Settings(
+        return SearchSettings(
             self.encoder,
             train,
             y,

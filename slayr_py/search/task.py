@@ -40,7 +40,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class ScoredExpression:
     """A fitted expression.
 
     Attributes
@@ -99,5 +99,5 @@ class Task:
     first: tuple[Node, ...] = ()
 
 
-Rounds = Generator[Sequence[Candidate], Sequence[Evaluation], None]
+Rounds = Generator[Sequence[Candidate], Sequence[ScoredExpression], None]
 """A strategy at work; see the module."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
-from slayr_py.search.fit import Fit, Settings, fit
+from slayr_py.search.fit import Fit, SearchSettings, fit
 from slayr_py.search.task import Candidate
 
 Job = tuple[Candidate, Fit | None]
@@ -31,7 +31,7 @@ class Workers:
     A fit depends on its candidate only, so results do not depend on the number of processes.
     """
 
-    def __init__(self, settings: Settings, processes: int) -> None:
+    def __init__(self, settings: SearchSettings, processes: int) -> None:
         self._settings = settings
         self._processes = processes
 

@@ -18,7 +18,7 @@ from slayr_py.inference import FitKeywords, Posterior
 from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.loop import suggest_next
 from slayr_py.study.model.options import SamplerOptions
-from slayr_py.study.model.proposer import Fitted
+from slayr_py.study.model.proposer import FittedModels
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
 from slayr_py.study.storage.attributes import store_suggestion, suggestion_record
@@ -153,7 +153,7 @@ class DeclaredSpace(SpaceModel):
         return self.fit(study, stan_seed_of(self.bind(study)) if seed is None else seed, goal, **fit)
 
     @contextmanager
-    def next_models(self, study: Study) -> Iterator[tuple[Sequence[Observations], Fitted] | None]:
+    def next_models(self, study: Study) -> Iterator[tuple[Sequence[Observations], FittedModels] | None]:
         """Fit the models of the next suggestion, which reuses these fits; yield None during the initial design.
 
         The design ends when as many trials have finished as it has configurations: a running trial may be abandoned.

@@ -23,7 +23,7 @@ _TOLERANCE = 1e-3  # of the solver without a point, in standard deviations of th
 _TIGHT = 1e-6  # of the solver with all points, whose weights alpha are used; the looser one if it does not converge
 
 
-class Fit(NamedTuple):
+class MachineFit(NamedTuple):
     """A fitted machine, which predicts k(x, X) alpha + b.
 
     Attributes
@@ -44,18 +44,18 @@ class Fit(NamedTuple):
         return int(np.count_nonzero(self.alpha))
 
 
-Machine = Callable[[FloatArray, FloatArray, float, float], Fit | None]
+Machine = Callable[[FloatArray, FloatArray, float, float], MachineFit | None]
 
 
-def svr(gram: FloatArray, y: FloatArray, C: float, epsilon: float) -> Fit | None:
+def svr(gram: FloatArray, y: FloatArray, C: float, epsilon: float) -> MachineFit | None:
     """Fit support vector regression; None if a solver does not converge."""
     left_out = _leave_out(SVR(kernel="precomputed", C=C, epsilon=epsilon), gram, y)
     if left_out is None:
         return None
-    return Fit(left_out.alpha, left_out.intercept, float(np.mean(np.square(left_out.residuals))))
+    return MachineFit(left_out.alpha, left_out.intercept, float(np.mean(np.square(left_out.residuals))))
 
 
-def svc(gram: FloatArray, y: FloatArray, C: float, epsilon: float = 0.0) -> Fit | None:
+def svc(gram: FloatArray, y: FloatArray, C: float, epsilon: float = 0.0) -> MachineFit | None:
     """Fit support vector classification to y of -1 and 1; None if a solver does not converge.
 
     A point with the residual r is wrong if y (y - r) = 1 - y r <= 0. ``epsilon`` is ignored.
@@ -63,10 +63,10 @@ def svc(gram: FloatArray, y: FloatArray, C: float, epsilon: float = 0.0) -> Fit 
     left_out = _leave_out(SVC(kernel="precomputed", C=C), gram, y)
     if left_out is None:
         return None
-    return Fit(left_out.alpha, left_out.intercept, float(np.mean(y * left_out.residuals >= 1)))
+    return MachineFit(left_out.alpha, left_out.intercept, float(np.mean(y * left_out.residuals >= 1)))
 
 
-def ridge(gram: FloatArray, y: FloatArray, C: float, epsilon: float = 0.0) -> Fit | None:
+def ridge(gram: FloatArray, y: FloatArray, C: float, epsilon: float = 0.0) -> MachineFit | None:
     """Fit the least-squares machine with penalty 1/C (Suykens & Vandewalle 1999); ``epsilon`` is ignored.
 
     With M = [[gram + I/C, 1], [1', 0]], (alpha, b) = M^-1 (y, 0), and the residual of a point that is left out is
@@ -83,7 +83,7 @@ def ridge(gram: FloatArray, y: FloatArray, C: float, epsilon: float = 0.0) -> Fi
     alpha = inverse[:n, :n] @ y
     intercept = inverse[n, :n] @ y
     loo_mse = float(np.mean(np.square(alpha / np.diag(inverse)[:n])))
-    return Fit(alpha, float(intercept), loo_mse) if np.isfinite(loo_mse) else None
+    return MachineFit(alpha, float(intercept), loo_mse) if np.isfinite(loo_mse) else None
 
 
 MACHINES: dict[str, Machine] = {"svr": svr, "svc": svc, "ridge": ridge}

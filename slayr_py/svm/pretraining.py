@@ -39,7 +39,7 @@ from slayr_py.kernels import (
 )
 from slayr_py.space import Encoded, Encoder, FloatArray, Space, as_encoder
 from slayr_py.svm.best_prediction import least
-from slayr_py.svm.leave_one_out import Fit
+from slayr_py.svm.leave_one_out import MachineFit
 from slayr_py.svm.related_data import RelatedTargets, clip_to_space
 from slayr_py.svm.tuning import Lengthscale, Tuning
 
@@ -377,7 +377,7 @@ def _lengthscales(
     return (tuple(lengthscale.tolist()) if lengthscale.ndim else float(lengthscale),)
 
 
-def _check_weights(fit: Fit, epsilon: float, sd: float) -> None:
+def _check_weights(fit: MachineFit, epsilon: float, sd: float) -> None:
     if not fit.n_support:
         raise DataError(
             f"no point has a weight with epsilon = {epsilon:g} standard deviations (sd(y) = {sd:g}); use a smaller "

@@ -18,7 +18,7 @@ import pandas as pd
 from slayr_py.errors import DataError
 from slayr_py.kernels import FreeKernel
 from slayr_py.space import FloatArray
-from slayr_py.svm.leave_one_out import MACHINES, Fit
+from slayr_py.svm.leave_one_out import MACHINES, MachineFit
 
 _MOST_SUPPORT = 60  # points of a kernel that is a sum over their pairs
 _WIDER = 1.3  # factor of epsilon
@@ -51,7 +51,7 @@ class Tuning:
 
     Attributes
     ----------
-    fits : dict of Setting to Fit
+    fits : dict of Setting to MachineFit
     failed : list of Setting
         Settings at which a solver did not converge, or kernel values or the error were too large.
     """
@@ -61,7 +61,7 @@ class Tuning:
         self.y = y
         self.kernel = kernel
         self.machine = machine
-        self.fits: dict[Setting, Fit] = {}
+        self.fits: dict[Setting, MachineFit] = {}
         self.failed: list[Setting] = []
 
     def best(self, lengthscales: Sequence[Lengthscale], costs: Sequence[float], epsilon: float) -> Setting:

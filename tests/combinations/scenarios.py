@@ -19,7 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 import slayr_py as sl
 from slayr_py.inference import METHODS
-from slayr_py.inference.sampling.density import Density
+from slayr_py.inference.sampling.density import StanDensity
 from slayr_py.inference.sampling.method import FitMethod
 from slayr_py.inference.sampling.population import Population
 from slayr_py.kernels import Kernel, Stack, program_contracts
@@ -54,7 +54,7 @@ def given_draws() -> Iterator[None]:
                     shapes[parameter.coordinate] = np.shape(data[entry])
             size = sum(int(np.prod(shape)) for shape in shapes.values())
             points = np.random.default_rng(size).standard_normal((DRAWS, size))
-            density = Density(job, shapes)
+            density = StanDensity(job, shapes)
             log_density = density(points)
             run = density.run(Population(points, np.arange(DRAWS), np.nan, np.nan, 0), {}, [])
             run.variables["lp__"] = log_density[None]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from slayr_py.errors import InferenceError
-from slayr_py.inference.modes.marginal import Density, Marginal
+from slayr_py.inference.modes.marginal import LogDensity, Marginal
 from slayr_py.space import FloatArray
 
 SCREENING = 15
@@ -27,24 +27,24 @@ _FAILED = 1e10  # replaces an infinite value of the minimised function, so that 
 _FLAT = 1e-2  # smaller eigenvalues, also negative ones, are replaced by that of the prior, 1
 
 
-class Mode(NamedTuple):
+class FoundMode(NamedTuple):
     """The best mode found.
 
     Attributes
     ----------
     z : (P,) float64
         Coordinates of the hyperparameters.
-    density : Density
+    density : LogDensity
     evaluations : int
         Gradients over all starts.
     """
 
     z: FloatArray
-    density: Density
+    density: LogDensity
     evaluations: int
 
 
-def find_mode(marginal: Marginal, starts: Sequence[FloatArray], tolerance: float = TOLERANCE) -> Mode:
+def find_mode(marginal: Marginal, starts: Sequence[FloatArray], tolerance: float = TOLERANCE) -> FoundMode:
     """Return the best mode from several starts by L-BFGS.
 
     All starts run for `SCREENING` iterations. The best start then runs until it converges, for at most
@@ -81,7 +81,7 @@ class _Search:
 
     marginal: Marginal
     evaluations: int = 0
-    best: tuple[FloatArray, Density] | None = None
+    best: tuple[FloatArray, LogDensity] | None = None
 
     def negative(self, z: FloatArray) -> tuple[float, FloatArray]:
         """Return minus the density and its gradient; a large value without slope where it is not finite."""
@@ -111,11 +111,11 @@ class _Search:
         value, u = _minimum(negative, np.zeros_like(origin), MOST_ITERATIONS, tolerance)
         return value, origin + root @ u
 
-    def mode(self, z: FloatArray) -> Mode:
+    def mode(self, z: FloatArray) -> FoundMode:
         """Return the mode at the place where a search has ended."""
         if self.best is None or not np.array_equal(self.best[0], z):
             self.best = z, self.marginal(z)
-        return Mode(*self.best, self.evaluations)
+        return FoundMode(*self.best, self.evaluations)
 
 
 def _minimum(
@@ -155,7 +155,7 @@ def laplace_draws(
     return np.asarray(z + scaled @ vectors.T)
 
 
-def laplace_evidence(density: Density, curvature: FloatArray) -> float:
+def laplace_evidence(density: LogDensity, curvature: FloatArray) -> float:
     """Return Laplace's approximation of the log evidence, log p(y).
 
     An eigenvalue of the curvature (P, P) below 0.01 is replaced by 1, the eigenvalue under the prior. A direction

@@ -24,7 +24,7 @@ from slayr_py.kernels import Draws, Pairs, Planned
 from slayr_py.space import Encoded, FloatArray
 
 
-class Density(NamedTuple):
+class LogDensity(NamedTuple):
     """Log density of coordinates and its gradient.
 
     Attributes
@@ -68,7 +68,7 @@ class Marginal(ABC):
         self._plan = self._kernel.plan(train.encoder)
 
     @abstractmethod
-    def __call__(self, z: FloatArray) -> Density:
+    def __call__(self, z: FloatArray) -> LogDensity:
         """Return the density at coordinates (P,)."""
 
     def thinned(self) -> Marginal | None:
@@ -91,9 +91,9 @@ def log_prior(z: FloatArray) -> float:
 
 def with_prior(
     coordinates: NormalCoordinates, z: FloatArray, likelihood: float, slopes: dict[str, FloatArray]
-) -> Density:
+) -> LogDensity:
     """Return the density of coordinates from a likelihood and its derivatives by the hyperparameters."""
-    return Density(likelihood + log_prior(z), coordinates.by_coordinate(z[None], slopes)[0] - z, likelihood)
+    return LogDensity(likelihood + log_prior(z), coordinates.by_coordinate(z[None], slopes)[0] - z, likelihood)
 
 
 def require_planned(model: Model) -> Planned:
@@ -138,14 +138,14 @@ class ExactMarginal(Marginal):
         self._pairs = Pairs(X[self._rows], X[self._columns], given)
 
     @override
-    def __call__(self, z: FloatArray) -> Density:
+    def __call__(self, z: FloatArray) -> LogDensity:
         theta = self.coordinates.theta(z[None])
         correlation, pullback = self._plan.correlation_pullback(self._pairs, theta)
         sigma_f = float(theta["sigma_f"][0])
         sigma_n = float(theta["sigma_n"][0])
         factor = self._factor(correlation[0], sigma_f, sigma_n)
         if factor is None:
-            return Density(-np.inf, np.zeros(len(z)), -np.inf)
+            return LogDensity(-np.inf, np.zeros(len(z)), -np.inf)
         residual = self._y - theta["mu"][0]
         alpha = dpotrs(factor, residual, lower=1)[0]
         likelihood = -0.5 * float(residual @ alpha) - float(np.sum(np.log(np.diagonal(factor))))

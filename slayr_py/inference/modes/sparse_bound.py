@@ -28,7 +28,7 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError
 from slayr_py.inference.model import Model
-from slayr_py.inference.modes.marginal import Density, Marginal, log_prior, with_prior
+from slayr_py.inference.modes.marginal import LogDensity, Marginal, log_prior, with_prior
 from slayr_py.kernels import Draws, Pairs
 from slayr_py.space import Encoded, FloatArray
 
@@ -102,11 +102,11 @@ class SparseMarginal(Marginal):
         self._between = [Pairs(X[block][:, None], Z, ()) for block in self._blocks]
 
     @override
-    def __call__(self, z: FloatArray) -> Density:
+    def __call__(self, z: FloatArray) -> LogDensity:
         theta = self.coordinates.theta(z[None])
         solved = self._solve(theta)
         if solved is None:
-            return Density(-np.inf, np.zeros(len(z)), -np.inf)
+            return LogDensity(-np.inf, np.zeros(len(z)), -np.inf)
         m = len(self.inducing)
         noise = solved.noise
         beta = solved.weights

@@ -13,7 +13,7 @@ from typing_extensions import override
 from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, importance_limits
 from slayr_py.inference.diagnostics.importance import smoothed_resample
 from slayr_py.inference.sampling.command import CommonArguments
-from slayr_py.inference.sampling.density import Density
+from slayr_py.inference.sampling.density import StanDensity
 from slayr_py.inference.sampling.guesses import PERIODOGRAM, Guess, period_guesses
 from slayr_py.inference.sampling.method import FitMethod, Job
 from slayr_py.inference.sampling.options import FitOptions
@@ -138,7 +138,7 @@ def _resample(
         return run
     coordinates = np.concatenate([values[0] for values in run.unconstrained.values()], axis=1)
     try:
-        density = Density(job, shapes)
+        density = StanDensity(job, shapes)
         better = improve(density, coordinates, job.total_draws, good, rng, most_steps=_STEPS)
     except (ValueError, np.linalg.LinAlgError):
         return run  # its Pareto k fails the diagnostics

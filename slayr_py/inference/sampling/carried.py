@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from slayr_py.inference.diagnostics.checks import CARRIED_CHECKS, TEMPERED_ESS, importance_limits
 from slayr_py.inference.sampling.composite_density import CompositeDensity
-from slayr_py.inference.sampling.density import Density, pointwise
+from slayr_py.inference.sampling.density import StanDensity, pointwise
 from slayr_py.inference.sampling.fm_density import FrequencyModulatedDensity
 from slayr_py.inference.sampling.hierarchical_density import HierarchicalDensity
 from slayr_py.inference.sampling.matern_density import MaternDensity
@@ -87,15 +87,15 @@ def _from_draws(job: Job, start: WarmStart) -> Run:
             f"method 'carried' takes at most {CARRIED_PARAMETERS} parameters of {job.model.name} with these data, and "
             f"the start has {p}; use method='nuts'"
         )
-    density = here(job.data, shapes) if here else Density(job, shapes)
+    density = here(job.data, shapes) if here else StanDensity(job, shapes)
     rng = np.random.default_rng(job.seed)
     with _singular_covariances(start.draws):
         if p <= CARRIED_PARAMETERS:
             good = importance_limits(CARRIED_CHECKS, job.total_draws)
             population = improve(density, start.draws, job.total_draws, good, rng)
-            if good(population.pareto_k, population.ess) or isinstance(density, Density):
+            if good(population.pareto_k, population.ess) or isinstance(density, StanDensity):
                 return _run(job, density, shapes, population)
-        assert not isinstance(density, Density)
+        assert not isinstance(density, StanDensity)
         if p <= _FEW_PARAMETERS:
             population, passed = _improved_prior(job, density, rng)
             if passed:
@@ -154,14 +154,14 @@ def _tempered(
 
 def _run(
     job: Job,
-    density: NumpyDensity | Density,
+    density: NumpyDensity | StanDensity,
     shapes: dict[str, tuple[int, ...]],
     population: Population,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> Run:
     """Return the run of a population; where the density is written in NumPy, the program adds pointwise densities."""
     run = density.run(population, {"steps": population.steps, **settings}, [])
-    if isinstance(density, Density) or not job.data["want_pointwise"]:
+    if isinstance(density, StanDensity) or not job.data["want_pointwise"]:
         return run
     return replace(run, variables={**run.variables, **pointwise(job, shapes, population.draws)})
 

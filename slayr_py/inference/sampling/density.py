@@ -32,7 +32,7 @@ def _header(shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
     return [f"{z}.{i + 1}" if shape else z for z, shape in shapes.items() for i in range(prod(shape))]
 
 
-class Density:
+class StanDensity:
     """Log density of a program's coordinates, and the hyperparameters and quantities of resampled points.
 
     Parameters

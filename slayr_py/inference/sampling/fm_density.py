@@ -17,15 +17,15 @@ from typing_extensions import override
 
 from slayr_py.inference.sampling.coordinate_priors import Hyper
 from slayr_py.inference.sampling.fm_parts import (
-    ByHierarchical,
     Combination,
     Distance,
+    HierarchicalDistance,
     Modulation,
-    Neural,
+    NeuralDistance,
     PowerOfDistance,
-    Product,
+    ProductCombination,
     Squared,
-    Sum,
+    SumCombination,
 )
 from slayr_py.inference.sampling.hierarchical_parts import HierarchicalPairs
 from slayr_py.inference.sampling.numpy_density import NumpyDensity, Slopes, is_plain
@@ -60,14 +60,14 @@ class FrequencyModulatedDensity(NumpyDensity):
         if self._modulator == MODULATORS["power"]:
             self._distance = PowerOfDistance(left, right, float(data["tau"]))
         elif self._modulator == MODULATORS["neural"]:
-            self._distance = Neural(left, right)
+            self._distance = NeuralDistance(left, right)
         elif self._modulator == MODULATORS["hierarchical"]:
             levels = np.zeros(int(data["D"]))
-            self._distance = ByHierarchical(HierarchicalPairs(self._data, self._pairs, levels))
+            self._distance = HierarchicalDistance(HierarchicalPairs(self._data, self._pairs, levels))
         self._combination: Combination = Modulation()
         if data["combine"] != COMBINATIONS["modulation"]:
             base: Base = next(base for base in get_args(Base) if BASES[base] == data["base"])
-            kind = Sum if data["combine"] == COMBINATIONS["sum"] else Product
+            kind = SumCombination if data["combine"] == COMBINATIONS["sum"] else ProductCombination
             self._combination = kind(base, self._order)
         self._multiplicities = np.array([len(group) for group in groups], dtype=np.float64)
 

@@ -78,7 +78,7 @@ class PowerOfDistance(Squared):
         return powers, through
 
 
-class Neural(Distance):
+class NeuralDistance(Distance):
     """One minus the arc-sine kernel, see ``neural_distance``.
 
     With h = 2 c'S c~, A = 1 + 2 c'S c and B = 1 + 2 c~'S c~ of inputs augmented by 1, S = diag(bias^2, w), the angle
@@ -114,7 +114,7 @@ class Neural(Distance):
         return 1 - 2 / np.pi * np.arctan2(2 * half, root), pullback
 
 
-class ByHierarchical(Distance):
+class HierarchicalDistance(Distance):
     """The difference u - k_H of a hierarchical kernel from its value between equal inputs."""
 
     def __init__(self, correlations: HierarchicalPairs) -> None:
@@ -153,7 +153,7 @@ class Modulation(Combination):
         return on_graphs, lambda by_covariance, by_log_k: (by_log_k, np.zeros_like(distances))
 
 
-class Product(Combination):
+class ProductCombination(Combination):
     """The product with a kernel of the distances."""
 
     def __init__(self, base: Base, order: int) -> None:
@@ -174,7 +174,7 @@ class Product(Combination):
         return slope(distances, self._base, self._order, None)
 
 
-class Sum(Product):
+class SumCombination(ProductCombination):
     """The sum with a kernel of the distances of the same variance."""
 
     added = 1.0

@@ -84,7 +84,7 @@ class AbandonedAttempt(TypedDict):
     seconds: float
 
 
-class Fitted(Protocol):
+class CheckedFit(Protocol):
     """Result of an attempt."""
 
     def check(self) -> Diagnostics:
@@ -94,7 +94,7 @@ class Fitted(Protocol):
         """Return a start for a later fit."""
 
 
-_Fitted = TypeVar("_Fitted", bound=Fitted)
+_Fitted = TypeVar("_Fitted", bound=CheckedFit)
 
 
 @dataclass(frozen=True)

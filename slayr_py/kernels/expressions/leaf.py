@@ -31,7 +31,7 @@ class Slope(NamedTuple):
     by_entry: FloatArray
 
 
-class Evaluation(NamedTuple):
+class LeafEvaluation(NamedTuple):
     """Values of a leaf and their derivatives.
 
     Attributes
@@ -90,7 +90,7 @@ class LeafKernel(ABC):
         return dict(cls.defaults)
 
     @abstractmethod
-    def evaluate(self, pairs: Pairs, draws: Draws) -> Evaluation:
+    def evaluate(self, pairs: Pairs, draws: Draws) -> LeafEvaluation:
         """Return the values of pairs of points and their derivatives."""
 
     def _entries(self, draws: Draws, name: str) -> FloatArray:

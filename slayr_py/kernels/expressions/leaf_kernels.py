@@ -20,7 +20,7 @@ import numpy as np
 from typing_extensions import override
 
 from slayr_py.kernels.base_kernels import Base, by_rq_alpha, correlation, slope
-from slayr_py.kernels.expressions.leaf import Evaluation, LeafKernel, Slope
+from slayr_py.kernels.expressions.leaf import LeafEvaluation, LeafKernel, Slope
 from slayr_py.kernels.expressions.pairs import Pairs
 from slayr_py.kernels.half_angles import sine_products
 from slayr_py.kernels.hyperparameters import Draws
@@ -50,7 +50,7 @@ class StationaryLeaf(LeafKernel):
         return {"lengthscale": lengthscale_prior(n_columns), **cls.defaults}
 
     @override
-    def evaluate(self, pairs: Pairs, draws: Draws) -> Evaluation:
+    def evaluate(self, pairs: Pairs, draws: Draws) -> LeafEvaluation:
         lengthscale = self._entries(draws, "lengthscale")
         weight = 1 / np.square(lengthscale)
         squares = pairs.squares(self.columns)
@@ -70,7 +70,7 @@ class StationaryLeaf(LeafKernel):
             if alpha is not None:
                 yield self._slope("rq_alpha", _total_by_draw(adjoint * value, by_rq_alpha(h, alpha)[None]))
 
-        return Evaluation(value, by_inputs, by_hyperparameters)
+        return LeafEvaluation(value, by_inputs, by_hyperparameters)
 
 
 class SquaredExponentialLeaf(StationaryLeaf):
@@ -120,7 +120,7 @@ class PeriodicLeaf(LeafKernel):
     defaults = {"lengthscale": LogNormal(0.0, 1.0), "period": LogNormal(float(np.log(0.2)), 1.0)}
 
     @override
-    def evaluate(self, pairs: Pairs, draws: Draws) -> Evaluation:
+    def evaluate(self, pairs: Pairs, draws: Draws) -> LeafEvaluation:
         lengthscale = self._entries(draws, "lengthscale")
         period = self._entries(draws, "period")
         weight = 1 / np.square(lengthscale)
@@ -144,7 +144,7 @@ class PeriodicLeaf(LeafKernel):
             by_period = np.sum(weight * by_phase, axis=1, keepdims=True)
             yield self._slope("period", 4 * np.pi * by_period / np.square(period))
 
-        return Evaluation(value, by_inputs, by_hyperparameters)
+        return LeafEvaluation(value, by_inputs, by_hyperparameters)
 
 
 class LinearLeaf(LeafKernel):
@@ -155,7 +155,7 @@ class LinearLeaf(LeafKernel):
     defaults = {"lengthscale": LogNormal(0.0, 1.0), "centre": Normal(0.5, 0.5)}
 
     @override
-    def evaluate(self, pairs: Pairs, draws: Draws) -> Evaluation:
+    def evaluate(self, pairs: Pairs, draws: Draws) -> LeafEvaluation:
         lengthscale = self._entries(draws, "lengthscale")
         centre = self._entries(draws, "centre")
         weight = 1 / np.square(lengthscale)
@@ -183,7 +183,7 @@ class LinearLeaf(LeafKernel):
             by_centre = 2 * total * (0.5 - centre) - by_sum + 2 * centre * constant
             yield self._slope("centre", weight / norm[:, None] * by_centre)
 
-        return Evaluation(value, by_inputs, by_hyperparameters)
+        return LeafEvaluation(value, by_inputs, by_hyperparameters)
 
 
 class ConstantLeaf(LeafKernel):
@@ -192,9 +192,9 @@ class ConstantLeaf(LeafKernel):
     code = 8
 
     @override
-    def evaluate(self, pairs: Pairs, draws: Draws) -> Evaluation:
+    def evaluate(self, pairs: Pairs, draws: Draws) -> LeafEvaluation:
         value = np.ones((1, *np.broadcast_shapes(pairs.a.shape, pairs.b.shape)[:-1]))
-        return Evaluation(value, lambda: iter(()), lambda adjoint: iter(()))
+        return LeafEvaluation(value, lambda: iter(()), lambda adjoint: iter(()))
 
 
 class GivenCorrelation(LeafKernel):
@@ -203,13 +203,13 @@ class GivenCorrelation(LeafKernel):
     code = 9
 
     @override
-    def evaluate(self, pairs: Pairs, draws: Draws) -> Evaluation:
+    def evaluate(self, pairs: Pairs, draws: Draws) -> LeafEvaluation:
         def by_inputs() -> Iterator[tuple[int, FloatArray]]:
             by_input = pairs.given_gradient[self.given][None]
             for position in range(by_input.shape[-1]):
                 yield position, by_input[..., position]
 
-        return Evaluation(pairs.given[self.given][None], by_inputs, lambda adjoint: iter(()))
+        return LeafEvaluation(pairs.given[self.given][None], by_inputs, lambda adjoint: iter(()))
 
 
 class GivenDistance(LeafKernel):
@@ -219,7 +219,7 @@ class GivenDistance(LeafKernel):
     defaults = {"feature_lengthscale": LogNormal(0.0, 1.0)}
 
     @override
-    def evaluate(self, pairs: Pairs, draws: Draws) -> Evaluation:
+    def evaluate(self, pairs: Pairs, draws: Draws) -> LeafEvaluation:
         distance = pairs.given[self.given][None]
         lengthscale = self._entries(draws, "feature_lengthscale")
         weight = -0.5 / np.square(_against(lengthscale, distance))
@@ -234,7 +234,7 @@ class GivenDistance(LeafKernel):
         def by_hyperparameters(adjoint: FloatArray) -> Iterator[Slope]:
             yield self._slope("feature_lengthscale", _total(adjoint * value, distance) / lengthscale**3)
 
-        return Evaluation(value, by_inputs, by_hyperparameters)
+        return LeafEvaluation(value, by_inputs, by_hyperparameters)
 
 
 LEAVES: dict[str, type[LeafKernel]] = {

@@ -64,7 +64,7 @@ def moment_features(
     orders = np.delete(np.square(radius) / series.sigma, series.binary)
     if series.degree is None and orders.max(initial=0.0) > _MOST_ORDERS:
         return None
-    search = _Search(series, points, alpha, radius, tempering)
+    search = _Enumeration(series, points, alpha, radius, tempering)
     most = min(8 * limit, _MOST_SUMS // len(points))
     if series.degree is not None:
         return _limit(series, search.enumerate(0.0, series.degree, most), 0.0, limit)
@@ -107,7 +107,7 @@ def _reference_points(radius: FloatArray) -> FloatArray:
     return np.asarray(radius * np.vstack([uniform, np.round(uniform[:64]), np.zeros((1, d)), np.ones((1, d))]))
 
 
-class _Search:
+class _Enumeration:
     """Enumerate multi-indices column by column and omit prefixes whose features cannot contribute."""
 
     def __init__(

@@ -21,7 +21,7 @@ VANISHING = 1e-280
 _LOG_MEDIAN_POINTS = 8  # binary logarithm
 
 
-class Features:
+class MachineFeatures:
     """A machine and its re-weighted kernel on configurations of a space.
 
     Parameters
@@ -135,11 +135,11 @@ class Layer(Given):
 
     label: ClassVar[str]
 
-    def __init__(self, features: Callable[[Layout], Features]) -> None:
+    def __init__(self, features: Callable[[Layout], MachineFeatures]) -> None:
         self.features = features
 
 
-class Prediction(Layer):
+class PredictionLayer(Layer):
     """The squared difference of the machine's predictions, in units of their variance at its points."""
 
     kind = "squared distance"
@@ -207,7 +207,7 @@ class TwoLayers(Layer):
         return self.between(a, b), slope
 
 
-LAYERS: dict[int, type[Layer]] = {0: Prediction, 1: OneLayer, 2: TwoLayers}
+LAYERS: dict[int, type[Layer]] = {0: PredictionLayer, 1: OneLayer, 2: TwoLayers}
 """Uses of a machine by number of layers of its re-weighted kernel."""
 
 

@@ -41,7 +41,7 @@ class Level(NamedTuple):
     order: NDArray[np.intp]
 
 
-class Group(NamedTuple):
+class PrefixGroup(NamedTuple):
     """Prefixes whose last column has the same orders, ``least`` to ``most``; ``start`` is their first feature."""
 
     prefixes: slice
@@ -210,12 +210,12 @@ def _levels(indices: NDArray[np.intp]) -> tuple[list[Level], NDArray[np.intp]]:
     return levels, row
 
 
-def _groups(least: NDArray[np.intp], most: NDArray[np.intp]) -> list[Group]:
+def _groups(least: NDArray[np.intp], most: NDArray[np.intp]) -> list[PrefixGroup]:
     """Return runs of prefixes with equal ranges."""
     ends = np.append(np.flatnonzero((np.diff(least) != 0) | (np.diff(most) != 0)) + 1, len(least))
-    groups: list[Group] = []
+    groups: list[PrefixGroup] = []
     for end in ends.tolist():
         begin = groups[-1].prefixes.stop if groups else 0
         start = groups[-1].features.stop if groups else 0
-        groups.append(Group(slice(begin, end), int(least[begin]), int(most[begin]), start))
+        groups.append(PrefixGroup(slice(begin, end), int(least[begin]), int(most[begin]), start))
     return groups

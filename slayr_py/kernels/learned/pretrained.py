@@ -36,7 +36,7 @@ from slayr_py.kernels.expressions.leaf_kernels import GIVEN_LEAVES, LEAVES
 from slayr_py.kernels.expressions.pairs import Given
 from slayr_py.kernels.expressions.plan import Plan
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
-from slayr_py.kernels.learned.layers import LAYERS, Features
+from slayr_py.kernels.learned.layers import LAYERS, MachineFeatures
 from slayr_py.kernels.learned.machine import Machine
 from slayr_py.kernels.learned.origins import Origin, binary_of, check_origin, origin_of, radius_of
 from slayr_py.kernels.learned.pretrained_arguments import (
@@ -159,7 +159,7 @@ class Pretrained(Planned):
         self.levels = {name: checked_levels(name, values) for name, values in (levels or {}).items()}
         self._parts = tuple(LAYERS[layer].label for layer in self.layers) + ((BASE,) if base is not None else ())
         self.description = f"pre-trained kernel ({', '.join(self._parts)}; {len(self.alpha)} related points)"
-        self._at: dict[tuple[Any, ...], Features] = {}
+        self._at: dict[tuple[Any, ...], MachineFeatures] = {}
 
     @override
     def options(self) -> dict[str, Any]:
@@ -307,7 +307,7 @@ class Pretrained(Planned):
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, SlayrError) as error:
             raise StorageError(f"{file} cannot be read as a pre-trained kernel: {error}") from error
 
-    def features(self, encoder: Layout) -> Features:
+    def features(self, encoder: Layout) -> MachineFeatures:
         """Return the re-weighted kernel on a space, which is computed once."""
         self.check_encoder(encoder)
         origin = origin_of(self.origin, encoder)
@@ -318,5 +318,5 @@ class Pretrained(Planned):
             machine = Machine(self._free.series(len(self.columns)), points, self.alpha)
             radius = (1 + _MARGIN) * radius_of(origin)
             reweighted = partial(self._free.reweighted, points, self.alpha, radius, binary=binary)
-            self._at[key] = Features(machine, reweighted, origin, self.distance_scale)
+            self._at[key] = MachineFeatures(machine, reweighted, origin, self.distance_scale)
         return self._at[key]

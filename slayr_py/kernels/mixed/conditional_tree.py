@@ -14,7 +14,7 @@ from slayr_py.space import Encoded, FloatArray, Layout
 
 
 @dataclass(frozen=True)
-class Block:
+class DistanceBlock:
     """Squared scaled distances along a real dimension, of the configurations in which it is active.
 
     Attributes
@@ -52,7 +52,7 @@ class Distances:
         1 where the combination of a and that of b have this distance, else 0.
     of_a, of_b : (n_a,), (n_b,) int
         Combination of each configuration.
-    blocks : iterator of Block
+    blocks : iterator of DistanceBlock
         Of the real dimensions, in order.
     """
 
@@ -62,7 +62,7 @@ class Distances:
     is_different: FloatArray
     of_a: NDArray[np.intp]
     of_b: NDArray[np.intp]
-    blocks: Iterator[Block]
+    blocks: Iterator[DistanceBlock]
 
     def sums(self, term: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Return sums over the dimensions of a function of the squared distances, (s, n_a, n_b), without the blocks.
@@ -159,7 +159,9 @@ class Tree:
         _, first, of = np.unique(keys.view((np.void, keys.shape[1])), return_index=True, return_inverse=True)
         return of.ravel(), levels[first], on[first]
 
-    def _blocks(self, a: Encoded, b: Encoded, rho: FloatArray, scale: FloatArray, gradient: bool) -> Iterator[Block]:
+    def _blocks(
+        self, a: Encoded, b: Encoded, rho: FloatArray, scale: FloatArray, gradient: bool
+    ) -> Iterator[DistanceBlock]:
         inputs_a, inputs_b = self.inputs(a), self.inputs(b)
         for i in np.flatnonzero(self.levels == 0):
             position = self.positions[i]
@@ -175,7 +177,7 @@ class Tree:
             by_x = None
             if gradient and self.encoder.dimensions[position].is_real:
                 by_x = np.pi * weight * rho[:, i, None, None] * sine * (cos_a * cos_b + sin_a * sin_b)
-            yield Block(rows, columns, weight * np.square(sine), by_x)
+            yield DistanceBlock(rows, columns, weight * np.square(sine), by_x)
 
 
 def product_and_others(factors: list[FloatArray], shape: tuple[int, ...]) -> tuple[FloatArray, list[FloatArray]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from slayr_py.kernels import MOST_LEAVES, Composite
 from slayr_py.kernels.expressions import Leaf, Node, Sum, spell
-from slayr_py.search.task import Evaluation, Task
+from slayr_py.search.task import ScoredExpression, Task
 from slayr_py.space import FloatArray
 
 _MOST_POINTS = 128
@@ -37,11 +37,11 @@ class Correlations:
         self.points = task.train[np.sort(rows)]
         self._task = task
         self._leaves: dict[Leaf, FloatArray] = {}
-        self._fitted: dict[str, Evaluation] = {}
+        self._fitted: dict[str, ScoredExpression] = {}
         self._at_fit = lru_cache(_KEPT_MATRICES)(self._compute_at_fit)
         self.normalised = lru_cache(_KEPT_MATRICES)(self._normalise)
 
-    def learn(self, evaluations: Sequence[Evaluation]) -> None:
+    def learn(self, evaluations: Sequence[ScoredExpression]) -> None:
         """Use the hyperparameters of fits from now on, in :meth:`fitted`."""
         for evaluation in evaluations:
             if evaluation.theta:

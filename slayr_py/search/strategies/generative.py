@@ -31,7 +31,7 @@ from slayr_py.search.strategies.generator import (
     Trajectory,
     draw_coordinates,
 )
-from slayr_py.search.strategies.policy import Moments, Policies, PolicyDistribution, policies, smoothed_gradient
+from slayr_py.search.strategies.policy import Policies, PolicyDistribution, PolicyMoments, policies, smoothed_gradient
 from slayr_py.search.strategies.score_model import ScoreModel, standardise
 from slayr_py.search.strategies.surrogate import expected_improvement
 from slayr_py.search.strategies.trajectories import trajectory_node, truncations
@@ -255,7 +255,7 @@ class GenerativeSearch:
         def loss(points: FloatArray) -> FloatArray:
             k = len(points)
             mean, log_sd = np.split(np.repeat(points, _POLICY_DRAWS, axis=0), 2, axis=1)
-            gamma = Moments(mean, log_sd).draw(np.tile(normals, (k, 1)))
+            gamma = PolicyMoments(mean, log_sd).draw(np.tile(normals, (k, 1)))
             stops = noise.with_stops(np.tile(uniform, (k, 1, 1, 1)))
             z = np.tile(choice.z, (k * _POLICY_DRAWS, 1))
             drawn = self.generate(z, gamma, stops, choice.temperature)

@@ -9,7 +9,7 @@ from itertools import islice
 
 from slayr_py.kernels.expressions import Node
 from slayr_py.search.expressions import expansions
-from slayr_py.search.task import Candidate, Evaluation, Rounds, Task
+from slayr_py.search.task import Candidate, Rounds, ScoredExpression, Task
 
 ROUNDS_WITHOUT_GAIN = 3
 """Successive rounds without a better expression after which the search stops."""
@@ -56,14 +56,14 @@ class _Frontier:
         self.task = task
         self.base = list(task.base)
         self.proposed: set[Node] = set()
-        self.evaluated: list[Evaluation] = []  # the best first; of equal ones, the first
+        self.evaluated: list[ScoredExpression] = []  # the best first; of equal ones, the first
         self.neighbours: dict[Node, deque[Node]] = {}
 
     def start(self) -> list[Candidate]:
         """Return the expressions of an earlier search, then the base kernels."""
         return [self.propose(node, None, 0) for node in dict.fromkeys([*self.task.first, *self.task.base])]
 
-    def learn(self, evaluations: Sequence[Evaluation]) -> bool:
+    def learn(self, evaluations: Sequence[ScoredExpression]) -> bool:
         """Add evaluations, and return whether one is better than all before."""
         before = self.evaluated[0].score if self.evaluated else -math.inf
         self.evaluated = sorted([*self.evaluated, *evaluations], key=lambda evaluation: -evaluation.score)
@@ -77,13 +77,13 @@ class _Frontier:
         score = {evaluation.node: evaluation.score for evaluation in self.evaluated}
         self.base.sort(key=lambda leaf: -score[leaf])
 
-    def beam(self) -> list[Evaluation]:
+    def beam(self) -> list[ScoredExpression]:
         """Return the best expressions that have new neighbours; omit failed ones."""
         fitted = (evaluation for evaluation in self.evaluated if evaluation.score > -math.inf)
         promising = (evaluation for evaluation in fitted if self.new_neighbours(evaluation))
         return list(islice(promising, self.task.beam))
 
-    def candidates(self, beam: Sequence[Evaluation], step: int) -> list[Candidate]:
+    def candidates(self, beam: Sequence[ScoredExpression], step: int) -> list[Candidate]:
         """Return up to `BATCHES_AT_ONCE` batches of neighbours, taken from each expression of the beam in turn."""
         candidates: list[Candidate] = []
         limit = BATCHES_AT_ONCE * self.task.batch
@@ -93,7 +93,7 @@ class _Frontier:
                     candidates.append(self.propose(queue.popleft(), parent.expression, step))
         return candidates
 
-    def new_neighbours(self, parent: Evaluation) -> deque[Node]:
+    def new_neighbours(self, parent: ScoredExpression) -> deque[Node]:
         """Return the neighbours of an expression in the order of the moves; omit old ones at the front."""
         if parent.node not in self.neighbours:
             self.neighbours[parent.node] = deque(expansions(parent.node, self.base, self.task.max_leaves))

@@ -16,7 +16,7 @@ from slayr_py.kernels.expressions import Node
 from slayr_py.search.expressions import expansions, sample_expression
 from slayr_py.search.strategies.affinity import Affinities
 from slayr_py.search.strategies.surrogate import Surrogate, targets_of
-from slayr_py.search.task import Candidate, Evaluation, Rounds, Task
+from slayr_py.search.task import Candidate, Rounds, ScoredExpression, Task
 from slayr_py.threads import one_thread
 
 MOST_NEIGHBOURS = 40
@@ -50,7 +50,7 @@ def model(task: Task) -> Rounds:
 
 
 def _choose(
-    candidates: Sequence[Node], evaluated: Sequence[Evaluation], affinities: Affinities, count: int
+    candidates: Sequence[Node], evaluated: Sequence[ScoredExpression], affinities: Affinities, count: int
 ) -> list[Node]:
     """Return up to ``count`` candidates of the largest expected improvement."""
     known = [evaluation.node for evaluation in evaluated]
@@ -79,7 +79,7 @@ class _Pool:
         self.neighbours: dict[Node, list[Node]] = {}
         self.parents: dict[Node, str] = {}
 
-    def candidates(self, evaluated: Sequence[Evaluation]) -> list[Node]:
+    def candidates(self, evaluated: Sequence[ScoredExpression]) -> list[Node]:
         """Return new neighbours of the best expressions, and draws of the prior."""
         self.parents = {}
         expanded = 0

@@ -96,7 +96,7 @@ def policies(gamma: FloatArray, columns: FloatArray) -> Policies:
 
 
 @dataclass(frozen=True)
-class Moments:
+class PolicyMoments:
     """Means and logarithms of the standard deviations of m vectors of policy parameters, (m, P) each."""
 
     mean: FloatArray
@@ -135,10 +135,10 @@ class PolicyDistribution:
         self.coefficients: FloatArray = np.concatenate([starts[:, :, None], slopes], axis=2).reshape(2 * p, -1)
         self._adam = Adam(self.coefficients.shape, rate)
 
-    def moments(self, z: FloatArray) -> Moments:
+    def moments(self, z: FloatArray) -> PolicyMoments:
         """Return the moments of the policies at coordinates (m, d)."""
         mean, log_sd = np.split(self._features(z) @ self.coefficients.T, 2, axis=1)
-        return Moments(mean, np.clip(log_sd, *_LOG_SD_BOUNDS))
+        return PolicyMoments(mean, np.clip(log_sd, *_LOG_SD_BOUNDS))
 
     def update(self, z: FloatArray, gradient: FloatArray) -> None:
         """Make a step against the gradient (2 P,) of a loss by mean and log sd at coordinates (d,)."""
@@ -149,7 +149,7 @@ class PolicyDistribution:
         return np.hstack([np.ones((len(z), 1)), z / BOX**2])
 
 
-def policy_kernel(a: Moments, b: Moments) -> FloatArray:
+def policy_kernel(a: PolicyMoments, b: PolicyMoments) -> FloatArray:
     """Return exp(-sum((m - m')^2 + (log s - log s')^2) / (2 P)) for all pairs of policies, (m_a, m_b).
 
     It is a covariance function for every P. The source has the Kullback-Leibler divergence, which is 0 on the diagonal;

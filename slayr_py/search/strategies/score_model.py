@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from slayr_py.search.strategies.generator import BOX
-from slayr_py.search.strategies.policy import Moments, policy_kernel, squared_distances
+from slayr_py.search.strategies.policy import PolicyMoments, policy_kernel, squared_distances
 from slayr_py.space import FloatArray
 
 # A quarter to four times the half width of the box.
@@ -27,13 +27,13 @@ class ScoreModel:
     Parameters
     ----------
     z : (n, d) float64
-    moments : Moments
+    moments : PolicyMoments
         Of the policies at z.
     scores : (n,) float64
         From :func:`standardise`.
     """
 
-    def __init__(self, z: FloatArray, moments: Moments, scores: FloatArray) -> None:
+    def __init__(self, z: FloatArray, moments: PolicyMoments, scores: FloatArray) -> None:
         self._z = z
         self._moments = moments
         distances = squared_distances(z, z)
@@ -53,7 +53,7 @@ class ScoreModel:
                 self._factor = factor
                 self._weights = weights
 
-    def predict(self, z: FloatArray, moments: Moments) -> tuple[FloatArray, FloatArray]:
+    def predict(self, z: FloatArray, moments: PolicyMoments) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation without noise at coordinates (m, d), (m,) each."""
         cross = np.exp(-squared_distances(z, self._z) / (2 * self.lengthscale**2))
         cross *= policy_kernel(moments, self._moments)

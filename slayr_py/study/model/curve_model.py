@@ -50,7 +50,7 @@ LEAST_REDUCTION = 0.9
 
 
 @dataclass(frozen=True)
-class Scale:
+class CurveScale:
     """Transformation of values that are minimised: standardised by robust moments of final values, then warped.
 
     Attributes
@@ -62,7 +62,7 @@ class Scale:
     spread: float
 
     @classmethod
-    def of(cls, finals: FloatArray, values: FloatArray) -> Scale:
+    def of(cls, finals: FloatArray, values: FloatArray) -> CurveScale:
         """Return the scale of final values (k,), or of all values (n,) if the quartiles of the final ones are equal."""
         for sample in (finals, values):
             low, high = np.quantile(sample, [0.25, 0.75])
@@ -87,19 +87,19 @@ class CurveFit:
     Attributes
     ----------
     space : JointSpace
-    scale : Scale
+    scale : CurveScale
     draws : mapping of str to (s, ...) float64
         Draws of Laplace's approximation.
     """
 
     space: JointSpace
-    scale: Scale
+    scale: CurveScale
     draws: Draws
 
     @classmethod
     def to(cls, space: JointSpace, points: Points, finals: FloatArray, seed: int) -> CurveFit:
         """Fit to points of curves; ``finals`` (k,) are final values, all of them minimised."""
-        scale = Scale.of(finals, points.values)
+        scale = CurveScale.of(finals, points.values)
         marginal = ExactMarginal(space.model, points.rows, scale.transform(points.values))
         with one_thread():
             mode = find_mode(marginal, [np.zeros(marginal.coordinates.size)], TOLERANCE)
@@ -114,7 +114,7 @@ class CurveFit:
             return ConditionedCurves(self, predictor.for_search(), points)
 
 
-class Moments(NamedTuple):
+class FinalMoments(NamedTuple):
     """Moments of the transformed final value of a trial under each of s draws."""
 
     mean: FloatArray
@@ -146,7 +146,7 @@ class ConditionedCurves:
     predictor: KernelPredictor
     points: Points
 
-    def final(self, config: Encoded, running: Sequence[Points]) -> Moments:
+    def final(self, config: Encoded, running: Sequence[Points]) -> FinalMoments:
         """Return the moments at the last step of a configuration, given further points of running trials, too.
 
         The points are few, so that their covariance is factorised instead of the one of all points.
@@ -156,13 +156,13 @@ class ConditionedCurves:
         with one_thread():
             mean, covariance = self.predictor.joint_moments(points.rows)
             if not running:
-                return Moments(mean[:, -1], covariance[:, -1, -1])
+                return FinalMoments(mean[:, -1], covariance[:, -1, -1])
             k = len(points.values) - 1
             noisy = covariance[:, :k, :k] + self.noise[:, None, None] * np.eye(k)
             solved = np.linalg.solve(noisy, covariance[:, :k, -1:])[..., 0]
         residual = self.fit.scale.transform(points.values[:k]) - mean[:, :k]
         variance = covariance[:, -1, -1] - np.sum(solved * covariance[:, :k, -1], axis=1)
-        return Moments(mean[:, -1] + np.sum(solved * residual, axis=1), np.maximum(variance, NOISE_FLOOR**2))
+        return FinalMoments(mean[:, -1] + np.sum(solved * residual, axis=1), np.maximum(variance, NOISE_FLOOR**2))
 
     @property
     def noise(self) -> FloatArray:
@@ -191,7 +191,7 @@ class ConditionedCurves:
             errors.append(error.mean() / math.sqrt(variance.mean() + error.var()))
         return np.array(errors, dtype=np.float64)
 
-    def probability_below(self, value: float, moments: Moments, inflation: float, freedom: int) -> float:
+    def probability_below(self, value: float, moments: FinalMoments, inflation: float, freedom: int) -> float:
         """Return the probability that the final value is observed below a value, averaged over draws.
 
         The standard deviations are multiplied by an inflation, which is estimated from ``freedom`` errors, so that the
@@ -201,12 +201,12 @@ class ConditionedCurves:
         sd = inflation * np.sqrt(moments.variance + self.noise)
         return float(np.mean(stdtr(freedom, (t - moments.mean) / sd)))
 
-    def predicted(self, moments: Moments, inflation: float = 1.0) -> tuple[float, float]:
+    def predicted(self, moments: FinalMoments, inflation: float = 1.0) -> tuple[float, float]:
         """Return the median of the final value, and half the width of its interval of one standard deviation."""
         mean, sd = _mean_and_sd(moments)
         return self._in_units(mean, inflation * sd)
 
-    def evidence(self, given: Moments, without: Moments, inflation: float = 1.0) -> tuple[float, float]:
+    def evidence(self, given: FinalMoments, without: FinalMoments, inflation: float = 1.0) -> tuple[float, float]:
         r"""Return the evidence of a curve about the final value of its own trial: a value and its standard deviation.
 
         With the posterior N(m, v) of the final value given all curves and N(m_0, v_0) without this one, an observation
@@ -217,7 +217,7 @@ class ConditionedCurves:
         return self._in_units(mean, inflation * sd)
 
     def probability_by_curve(
-        self, value: float, given: Moments, without: Moments, inflation: float, freedom: int
+        self, value: float, given: FinalMoments, without: FinalMoments, inflation: float, freedom: int
     ) -> float:
         """Return the probability of a final value below a value under the curve's own evidence; 1 without any."""
         if (known := _likelihood(given, without)) is None:
@@ -232,12 +232,12 @@ class ConditionedCurves:
         return float(centre), float(high - low) / 2
 
 
-def _mean_and_sd(moments: Moments) -> tuple[float, float]:
+def _mean_and_sd(moments: FinalMoments) -> tuple[float, float]:
     mean, variance = moments.mixture()
     return mean, math.sqrt(variance)
 
 
-def _likelihood(given: Moments, without: Moments) -> tuple[float, float] | None:
+def _likelihood(given: FinalMoments, without: FinalMoments) -> tuple[float, float] | None:
     """Return the transformed final value that a curve says and its standard deviation; None if nearly nothing."""
     m, v = given.mixture()
     m_0, v_0 = without.mixture()

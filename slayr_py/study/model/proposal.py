@@ -18,7 +18,7 @@ from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.space import Fixed, FloatArray, jsonable
 from slayr_py.study.model.incumbent import Front, counts_as_noisy, front_of, incumbent
 from slayr_py.study.model.loop_fits import entries_of_all, fit_entries
-from slayr_py.study.model.proposer import Fitted, Proposer
+from slayr_py.study.model.proposer import FittedModels, Proposer
 from slayr_py.study.model.session import Phase
 from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.distributions import to_params
@@ -78,7 +78,7 @@ class Proposal(AbstractContextManager["Proposal"]):
     def __exit__(self, *error: object) -> None:
         self._lock.close()
 
-    def fit(self, gp: GaussianProcess, seed: int) -> Fitted:
+    def fit(self, gp: GaussianProcess, seed: int) -> FittedModels:
         """Fit ``gp`` and the models of feasibility, each until its diagnostics pass; see `Proposer.fit`."""
         with _timed(self._seconds, "fit"):
             fitted = self.proposer.fit(gp, self.study, self.trial.number, self.observed, seed)
@@ -86,7 +86,7 @@ class Proposal(AbstractContextManager["Proposal"]):
                 fit.store(self.study, self.trial, self.proposer.options.warm_starts)
         return fitted
 
-    def search(self, fitted: Fitted) -> Suggestion:
+    def search(self, fitted: FittedModels) -> Suggestion:
         """Maximise the acquisition."""
         diagnostics = jsonable(fitted.check().asdict())
         self.proposer.session.report(Phase("maximising", self.trial.number, diagnostics))
@@ -97,7 +97,7 @@ class Proposal(AbstractContextManager["Proposal"]):
             self._improved = incumbent(self.observed[0], fitted.posterior, self.fixed, self._noisy)
         return self._search(fitted)
 
-    def settle(self, fitted: Fitted, suggestion: Suggestion) -> Suggestion:
+    def settle(self, fitted: FittedModels, suggestion: Suggestion) -> Suggestion:
         """Take the search lock; return the suggestion, or a new one if others have chosen since the search."""
         self._lock.enter_context(search_lock(self.study))
         with reading_once(self.study):
@@ -106,7 +106,7 @@ class Proposal(AbstractContextManager["Proposal"]):
             return suggestion
         return self._search(fitted)
 
-    def _search(self, fitted: Fitted) -> Suggestion:
+    def _search(self, fitted: FittedModels) -> Suggestion:
         space = fitted.posterior.encoder.space
         repeatable = self.observed[0].configs if self._noisy else ()
         with reading_once(self.study):
@@ -170,7 +170,7 @@ class Proposal(AbstractContextManager["Proposal"]):
             return None
         return self._improved + (options.tolerance if self.observed[0].maximize else -options.tolerance)
 
-    def fit_more_draws(self, fitted: Fitted, suggestion: Suggestion) -> Fitted | None:
+    def fit_more_draws(self, fitted: FittedModels, suggestion: Suggestion) -> FittedModels | None:
         """Continue the fit with four times the draws if the acquisition is uncertain and more draws would help.
 
         It is uncertain if its Monte Carlo error is above `LARGEST_ERROR`, unless the acquisition is negligible.
@@ -188,7 +188,7 @@ class Proposal(AbstractContextManager["Proposal"]):
         pairs = zip(more, fitted.objectives, strict=True)
         return fitted._replace(objectives=tuple(new or old for new, old in pairs))
 
-    def record(self, fitted: Fitted, suggestion: Suggestion) -> SuggestionRecord:
+    def record(self, fitted: FittedModels, suggestion: Suggestion) -> SuggestionRecord:
         """Return the suggestion record of the trial."""
         options = self.proposer.options
         criterion = options.criterion

@@ -50,7 +50,7 @@ class ObjectiveFit(NamedTuple):
         return self._replace(fits=fits, posterior=posterior)
 
 
-class Fitted(NamedTuple):
+class FittedModels(NamedTuple):
     """The models behind a suggestion."""
 
     objectives: tuple[ObjectiveFit, ...]
@@ -120,7 +120,7 @@ class Proposer:
         number: int,
         observed: Sequence[Observations],
         seed: int,
-    ) -> Fitted:
+    ) -> FittedModels:
         """Fit ``gp`` to each objective, and the models of feasibility and of the cost, for trial ``number``.
 
         The seed of the study, ``seed``, and the last fitted trial determine the random numbers of a fit. Suggestions
@@ -146,7 +146,7 @@ class Proposer:
         cost = None if self.cost is None else self.cost.fit(outputs, options)
         pairs = zip(goals_of(study), observed, strict=True)
         fits = tuple(self._fit(gp, study, number, goal, values, options, seed) for goal, values in pairs)
-        return Fitted(fits, feasibility, cost)
+        return FittedModels(fits, feasibility, cost)
 
     def _fit(
         self,

@@ -42,7 +42,7 @@ FAILURES_IN_A_ROW = 10
 """Number of consecutive failures that stops the loop otherwise."""
 
 
-class Settings(NamedTuple):
+class EvaluationSettings(NamedTuple):
     """Arguments of `minimize` for the evaluations."""
 
     objective: Objective
@@ -92,7 +92,7 @@ class TrialEvaluations:
     suggestions depend. After the ``with`` block, trials that still run are left to the next run.
     """
 
-    def __init__(self, study: Study, settings: Settings, bar: ProgressBar) -> None:
+    def __init__(self, study: Study, settings: EvaluationSettings, bar: ProgressBar) -> None:
         self.study = study
         self.settings = settings
         self.bar = bar

@@ -26,7 +26,7 @@ from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import Result
 from slayr_py.study.run.asktell import create_study
 from slayr_py.study.run.constraints import check_not_inputs, parse_constraints
-from slayr_py.study.run.evaluation import Settings, TrialEvaluations
+from slayr_py.study.run.evaluation import EvaluationSettings, TrialEvaluations
 from slayr_py.study.run.executors import check_executor
 from slayr_py.study.run.history import History
 from slayr_py.study.run.objective import Objective, takes_trial
@@ -230,7 +230,7 @@ def minimize(
     n_parallel = check_integer("n_parallel", n_parallel)
     if stop is not None and not isinstance(stop, Regret):
         raise DataError(f"stop must be a stopping rule such as sl.Regret(0.01), not {stop!r:.200}")
-    settings = Settings(
+    settings = EvaluationSettings(
         objective, budget, bounds, max_consecutive_failures, n_parallel, executor, timeout, max_seconds, max_cost
     )
 
@@ -308,7 +308,7 @@ def _check_reports(
 
 
 def _run(
-    result: Result, settings: Settings, progress: bool, callbacks: Sequence[Callback], rule: Regret | None
+    result: Result, settings: EvaluationSettings, progress: bool, callbacks: Sequence[Callback], rule: Regret | None
 ) -> None:
     study = result.study
     declared = declared_space_of(study)

@@ -17,7 +17,7 @@ from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray, jsonable
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.model.incumbent import counts_as_noisy, front_task
-from slayr_py.study.model.proposer import Fitted
+from slayr_py.study.model.proposer import FittedModels
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import REGRET_KEY, regret_records, stopping_record, suggestion_record
 from slayr_py.study.storage.objectives import given_reference, goals_of
@@ -213,7 +213,11 @@ class Sampled(NamedTuple):
 
 
 def _sample_one(
-    study: Study, declared: DeclaredSpace, observed: Sequence[Observations], fitted: Fitted, rng: np.random.Generator
+    study: Study,
+    declared: DeclaredSpace,
+    observed: Sequence[Observations],
+    fitted: FittedModels,
+    rng: np.random.Generator,
 ) -> Sampled | None:
     """Draw the regret of the best configuration; None without one."""
     first = observed[0]
@@ -228,7 +232,11 @@ def _sample_one(
 
 
 def _sample_several(
-    study: Study, declared: DeclaredSpace, observed: Sequence[Observations], fitted: Fitted, rng: np.random.Generator
+    study: Study,
+    declared: DeclaredSpace,
+    observed: Sequence[Observations],
+    fitted: FittedModels,
+    rng: np.random.Generator,
 ) -> Sampled | None:
     """Draw the hypervolume that the evaluated configurations lack; None without a feasible one."""
     options = declared.options

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 from slayr_py.errors import InferenceError
 from slayr_py.inference.modes.laplace import find_mode, hessian, laplace_draws, laplace_evidence
-from slayr_py.inference.modes.marginal import Density, Marginal
+from slayr_py.inference.modes.marginal import LogDensity, Marginal
 
 A = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 50.0]])
 CENTRE = np.array([1.0, -2.0, 0.3])
@@ -32,7 +32,7 @@ class Quadratic(Marginal):
         if self.second and z[0] < -5:
             value = -10 - 0.5 * np.sum(np.square(z + 10))
             gradient = -(z + 10)
-        return Density(value, gradient, value)
+        return LogDensity(value, gradient, value)
 
     def leave_one_out(self, z):
         raise AssertionError("not called")
@@ -43,7 +43,7 @@ class Quadratic(Marginal):
 
 class Nowhere(Quadratic):
     def __call__(self, z):
-        return Density(-np.inf, np.zeros(3), -np.inf)
+        return LogDensity(-np.inf, np.zeros(3), -np.inf)
 
 
 def test_the_best_of_several_modes_is_found():
@@ -65,7 +65,7 @@ def test_evidence_of_a_normal_density_is_its_integral():
 
 def test_a_direction_without_curvature_costs_what_the_prior_gives():
     flat = np.diag([2.0, 1e-5, -0.3])
-    density = Density(0.0, np.zeros(3), 0.0)
+    density = LogDensity(0.0, np.zeros(3), 0.0)
     assert laplace_evidence(density, flat) == pytest.approx(1.5 * np.log(2 * np.pi) - 0.5 * np.log(2.0))
 
 

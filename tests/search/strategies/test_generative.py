@@ -20,7 +20,7 @@ from slayr_py.search.strategies.policy import PolicyDistribution, policy_kernel
 from slayr_py.search.strategies.score_model import ScoreModel, standardise
 from slayr_py.search.strategies.surrogate import expected_improvement
 from slayr_py.search.strategies.trajectories import trajectory_node, truncations
-from slayr_py.search.task import Evaluation, Task
+from slayr_py.search.task import ScoredExpression, Task
 from slayr_py.space import Encoder
 
 BASE = tuple(Leaf(name) for name in ("SE", "RQ", "PER", "LIN"))
@@ -41,7 +41,7 @@ class FakeScores:
 
     def __call__(self, candidate):
         score = -relative_distance(self.matrices.at_medians(candidate.node), self.target)
-        return Evaluation(candidate.node, candidate.expression, score)
+        return ScoredExpression(candidate.node, candidate.expression, score)
 
 
 def run(task, budget=60, score=None, **settings):
@@ -128,7 +128,7 @@ def test_failed_fits_do_not_stop_it():
     def score(candidate):
         fails = "PER" in candidate.expression
         value = -np.inf if fails else -float(len(leaves(candidate.node)))
-        return Evaluation(candidate.node, candidate.expression, value)
+        return ScoredExpression(candidate.node, candidate.expression, value)
 
     rounds, evaluations = run(some_task(), 40, score, draws=200)
     failed = {one.expression for one in evaluations if one.score == -np.inf}
@@ -136,7 +136,7 @@ def test_failed_fits_do_not_stop_it():
     assert not failed & {one.parent for candidates in rounds for one in candidates}
 
     def all_fail(candidate):
-        return Evaluation(candidate.node, candidate.expression, -np.inf)
+        return ScoredExpression(candidate.node, candidate.expression, -np.inf)
 
     assert len(run(some_task(), 30, all_fail, draws=200)[1]) >= 30
 
@@ -148,7 +148,7 @@ def test_fitted_hyperparameters_reach_the_policies():
     (candidate,) = next(rounds)
     theta = {"lengthscale": np.array([5.0]), "sigma_f": np.array(2.0), "sigma_n": np.array(0.1)}
     with pytest.raises(StopIteration):
-        rounds.send([Evaluation(candidate.node, "SE", 0.0, theta)])
+        rounds.send([ScoredExpression(candidate.node, "SE", 0.0, theta)])
     assert search.correlations.fitted(Leaf("SE")).min() > 0.95 > search.correlations.at_medians(Leaf("SE")).min()
 
 

@@ -10,7 +10,7 @@ from testing_search import check_table, likeness, run, task
 from slayr_py.kernels.expressions import Leaf, parse, spell
 from slayr_py.search.expressions import expansions
 from slayr_py.search.strategies.greedy import BATCHES_AT_ONCE, greedy
-from slayr_py.search.task import Evaluation
+from slayr_py.search.task import ScoredExpression
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_the_first_round_is_all_base_kernels():
 
 
 def evaluations(batch, score):
-    return [Evaluation(c.node, c.expression, score(c.node)) for c in batch]
+    return [ScoredExpression(c.node, c.expression, score(c.node)) for c in batch]
 
 
 def test_the_beam_takes_turns_and_the_best_begins():

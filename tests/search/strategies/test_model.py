@@ -12,7 +12,7 @@ from slayr_py.kernels.expressions import Leaf, spell
 from slayr_py.search.expressions import expansions
 from slayr_py.search.strategies.model import model
 from slayr_py.search.strategies.random_search import random_search
-from slayr_py.search.task import Evaluation
+from slayr_py.search.task import ScoredExpression
 
 TARGETS = ("LIN * PER + SE", "(LIN + RQ) * PER + SE")
 
@@ -86,4 +86,4 @@ def test_given_kernels_are_compared_too():
 def test_one_observation_is_enough():
     rounds = model(task(n=1))
     first = next(rounds)
-    assert len(rounds.send([Evaluation(c.node, c.expression, 0.0) for c in first])) == 4
+    assert len(rounds.send([ScoredExpression(c.node, c.expression, 0.0) for c in first])) == 4

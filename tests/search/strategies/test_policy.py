@@ -12,15 +12,15 @@ from slayr_py.kernels.expressions import Leaf, canonical, parse
 from slayr_py.search.strategies.correlations import Correlations, relative_distance
 from slayr_py.search.strategies.policy import (
     Adam,
-    Moments,
     Policies,
     PolicyDistribution,
+    PolicyMoments,
     n_policy_parameters,
     policies,
     policy_kernel,
     smoothed_gradient,
 )
-from slayr_py.search.task import Evaluation, Task
+from slayr_py.search.task import ScoredExpression, Task
 from slayr_py.space import Encoder
 
 BASE = tuple(Leaf(name) for name in ("SE", "RQ", "PER", "LIN"))
@@ -36,7 +36,7 @@ def some_task(n=20, space=None, seed=1):
 
 def evaluation(text, score=0.0, theta=None):
     node = canonical(parse(text))
-    return Evaluation(node, text, score, theta or {})
+    return ScoredExpression(node, text, score, theta or {})
 
 
 def medians(kernel, encoder):
@@ -84,7 +84,7 @@ def test_fitted_hyperparameters_are_used_where_known():
     before = correlations.fitted(node)
     np.testing.assert_array_equal(before, correlations.at_medians(node))
     theta = {"lengthscale": np.array([2.0, 0.3]), "centre": np.array([0.1]), "split": np.array([0.7])}
-    fit = Evaluation(node, "LIN + SE", 1.0, theta | {"sigma_f": np.array(3.0), "mu": np.array(0.5)})
+    fit = ScoredExpression(node, "LIN + SE", 1.0, theta | {"sigma_f": np.array(3.0), "mu": np.array(0.5)})
     correlations.learn([fit, evaluation("RQ")])
     wanted = Composite("LIN + SE").gram(correlations.points, correlations.points, theta)
     np.testing.assert_allclose(correlations.fitted(node), wanted)
@@ -203,7 +203,7 @@ def test_the_antithetic_estimator_is_right_for_quadratics():
 
 
 def random_moments(rng, m, p):
-    return Moments(rng.normal(size=(m, p)), rng.normal(size=(m, p)))
+    return PolicyMoments(rng.normal(size=(m, p)), rng.normal(size=(m, p)))
 
 
 @pytest.mark.parametrize("p", [1, 2, 54])

@@ -10,7 +10,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 from slayr_py.inference import Targets
 from slayr_py.space import Encoder
-from slayr_py.study.model.curve_model import CurveFit, Moments, Scale
+from slayr_py.study.model.curve_model import CurveFit, CurveScale, FinalMoments
 from slayr_py.study.model.curve_points import JointSpace, Points
 from slayr_py.study.storage.curves import thinned
 
@@ -118,12 +118,12 @@ def test_the_evidence_restores_the_posterior(fitted):
 
 
 def test_bad_values_are_compressed_and_better_ones_are_in_order():
-    scale = Scale.of(np.array([0.1, 0.2, 0.3, 0.4]), np.zeros(4))
+    scale = CurveScale.of(np.array([0.1, 0.2, 0.3, 0.4]), np.zeros(4))
     values = np.array([-0.5, 0.1, 0.25, 0.4, 10.0, 1e30])
     t = scale.transform(values)
     assert np.all(np.diff(t[:5]) > 0) and t[-1] == t[-2]
     np.testing.assert_allclose(scale.invert(t[:4]), values[:4], rtol=1e-12)
-    assert np.all(np.isfinite(Scale.of(np.full(3, 2.0), np.full(3, 2.0)).transform(np.full(3, 2.0))))
+    assert np.all(np.isfinite(CurveScale.of(np.full(3, 2.0), np.full(3, 2.0)).transform(np.full(3, 2.0))))
 
 
 def test_a_curve_is_thinned_evenly_in_the_logarithm_of_the_step():
@@ -154,6 +154,6 @@ def test_evidence_far_outside_the_values_has_an_error(fitted):
     """A curve that diverges says a value that the scale clips; its error is still positive."""
     conditioned = fitted.fit.condition(Points.together(fitted.curves[:7]))
     for mean in (-1e3, 1e3):
-        given, without = (Moments(np.array([t]), np.array([v])) for t, v in ((mean, 0.5), (0.0, 1.0)))
+        given, without = (FinalMoments(np.array([t]), np.array([v])) for t, v in ((mean, 0.5), (0.0, 1.0)))
         value, sd = conditioned.evidence(given, without)
         assert np.isfinite(value) and 0 < sd < np.inf
