@@ -23,7 +23,7 @@ from slayr_py.acquisition.functions import log_cdf, log_h
 from slayr_py.inference import HalfLine, log_phi
 from slayr_py.space import FloatArray
 
-# 12 nodes have the error of the truncation at `drop`, 2e-4; 10 have 3e-3, and 16 gain nothing.
+# For b <= 0, 12 nodes have the error of the truncation at `drop`, 2e-4; 10 have 3e-3, and 16 gain nothing.
 _RULE = HalfLine(nodes=12, power=1.5, drop=11.0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slayr_py.errors import DataError, SlayrError, SpaceError, StorageError, ToolchainError
 
-FAILED = 1  # any other error of the package
+FAILED = 1  # a study, an objective or a fit failed, or any other error
 USAGE = 2  # data or spaces that cannot be used; Click has the same code for wrong arguments
 TOOLCHAIN = 3  # CmdStan or the compiler
 STORAGE = 4  # files and databases

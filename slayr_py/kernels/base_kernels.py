@@ -30,7 +30,7 @@ Base = Literal["se", "rq", "matern"]
 BASES = {"se": 1, "rq": 2, "matern": 3}
 """Codes of the kernels in the programs."""
 
-_LARGEST_ORDER = 1000  # a Matérn kernel of this order is a squared exponential; prevents sums of millions of terms
+_LARGEST_ORDER = 1000  # nearly a squared exponential; prevents sums of millions of terms
 
 
 def correlation(h: FloatArray, base: Base, p: int, rq_alpha: FloatArray | None) -> FloatArray:
