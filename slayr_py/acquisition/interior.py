@@ -4,13 +4,20 @@ A Gaussian process knows least at the bounds, which have observations on one sid
 of many dimensions is near a bound. Expected improvement therefore evaluates faces and corners, while users choose
 ranges that contain the optimum. With b the best observation, the search multiplies the acquisition by
 
-    prod_d min(1, w(u_d) / w(b_d)),   w(u) = 4 u (1 - u) + e,   u_d in [0, 1],
+    r + (1 - r) prod_d min(1, w(u_d) / w(b_d)),   w(u) = 4 u (1 - u) + e,   u_d in [0, 1],
 
 over the floats d. w is the density of Beta(2, 2) relative to its maximum, mixed with a uniform one (Hesterberg 1995,
 "Weighted average importance sampling and defensive mixture distributions", Technometrics 37), so that no bound is
-excluded: a factor is at least e / (1 + e), about 1/21. The minimum with 1 means that only a value which is nearer to a
-bound than that of the best observation needs a larger improvement. With several objectives, w(b_d) is the smallest
-of the non-dominated observations.
+excluded. The minimum with 1 means that only a value which is nearer to a bound than that of the best observation needs
+a larger improvement.
+
+r is the probability that the optimum is anywhere, at several bounds at once if need be. It is r_0 before the first
+observation, and by Bayes' theorem, if b is where the optimum is,
+
+    r = r_0 / (r_0 + (1 - r_0) prod_d w(b_d) / (2/3 + e)),
+
+where 2/3 + e is the integral of w. A best observation at the bounds of several parameters ends the belief for the
+others. With several objectives, w(b_d) is the smallest of the non-dominated observations.
 """
 
 from __future__ import annotations
@@ -22,6 +29,7 @@ import numpy as np
 from slayr_py.space import Encoded, Encoder, FloatArray
 
 _PEDESTAL = 0.05  # e
+_ANYWHERE = 0.05  # r_0
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +41,14 @@ class Interior:
     encoder : Encoder
     log_best : (D,) float64
         Smallest log w(b) of the parameters to which the belief applies, minus infinity for the others.
+    log_anywhere, log_inside : float
+        Logarithms of r and of 1 - r.
     """
 
     encoder: Encoder
     log_best: FloatArray
+    log_anywhere: float
+    log_inside: float
 
     @classmethod
     def of(cls, encoder: Encoder, best: Encoded) -> Interior:
@@ -45,9 +57,12 @@ class Interior:
         Parameters in constraints on inputs have no factor: their optimum is often where one holds with equality.
         """
         floats = np.array([d.kind == "float" and d.name not in encoder.constrained for d in encoder.dimensions])
-        # A parameter that is inactive in a best observation has an arbitrary value there.
-        u = np.where(floats & best.active, best.unit_values, 0.5)
-        return cls(encoder, np.where(floats, np.log(_weight(u)).min(axis=0), -np.inf))
+        known = floats & best.active  # an inactive parameter has an arbitrary value
+        log_best = np.log(_weight(np.where(known, best.unit_values, 0.5))).min(axis=0)
+        log_density = np.sum(log_best - np.log(2 / 3 + _PEDESTAL), where=known.any(axis=0))
+        log_both = np.log([_ANYWHERE, 1 - _ANYWHERE]) + [0.0, log_density]
+        log_anywhere, log_inside = log_both - np.logaddexp(*log_both)
+        return cls(encoder, np.where(floats, log_best, -np.inf), float(log_anywhere), float(log_inside))
 
     def values(self, encoded: Encoded) -> FloatArray:
         """Return the logarithm of the factor (m,) at configurations."""
@@ -60,9 +75,12 @@ class Interior:
         weight = _weight(u)
         log_ratio = np.log(weight) - self.log_best
         counts = encoded.active & believed & (log_ratio < 0)
-        gradients = np.where(counts, (4 - 8 * u) / weight, 0.0)
+        log_product = np.where(counts, log_ratio, 0.0).sum(axis=1)
+        mixed = np.logaddexp(self.log_anywhere, self.log_inside + log_product)
+        share = np.exp(self.log_inside + log_product - mixed)  # of the factor, due to the product
+        gradients = np.where(counts, (4 - 8 * u) / weight, 0.0) * share[:, None]
         real = [d.is_real for d in self.encoder.dimensions]
-        return np.where(counts, log_ratio, 0.0).sum(axis=1), gradients[:, real]
+        return np.where(log_product < 0, mixed, 0.0), gradients[:, real]
 
 
 def _weight(u: FloatArray) -> FloatArray:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace, Integer
+from scipy.integrate import quad
 from testing_spaces import conditional_space
 
 import slayr_py as sl
@@ -30,16 +31,39 @@ def at(encoder, **values):
     return encoder.encode([{**encoder.space.get_default_configuration(), **values}])
 
 
+def weight(u):
+    return 4 * u * (1 - u) + 0.05
+
+
+def anywhere(*best):
+    """Probability that the optimum is anywhere, given unit values of the best observation, by quadrature of w."""
+    inside = 0.95 * np.prod([weight(u) / quad(weight, 0.0, 1.0)[0] for u in best])
+    return 0.05 / (0.05 + inside)
+
+
 def test_only_floats_nearer_to_a_bound_than_the_best_one_have_a_factor():
     encoder = mixed()
     interior = Interior.of(encoder, at(encoder, x=2.0, z=0.0, n=5))
     for x in (2.0, 5.0, 8.0):  # as near to the other bound as the best one is to its own
         np.testing.assert_allclose(interior.values(at(encoder, x=x, z=0.0, n=9, kind="b")), 0.0, atol=1e-12)
-    weight = {u: 4 * u * (1 - u) + 0.05 for u in (0.0, 0.1, 0.2, 0.5)}
-    expected = np.log(weight[0.1] / weight[0.2]) + np.log(weight[0.0] / weight[0.5])
-    np.testing.assert_allclose(interior.values(at(encoder, x=9.0, z=1.0)), expected)
+    product = weight(0.1) / weight(0.2) * weight(0.0) / weight(0.5)
+    r = anywhere(0.2, 0.5)
+    np.testing.assert_allclose(interior.values(at(encoder, x=9.0, z=1.0)), np.log(r + (1 - r) * product))
     at_bound = Interior.of(encoder, at(encoder, x=10.0, z=-1.0))
     assert at_bound.values(at(encoder, x=0.0, z=1.0)) == 0
+
+
+def test_a_best_observation_at_bounds_of_several_parameters_ends_the_belief_for_the_others():
+    encoder = Encoder(ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(5)}))
+    rest = {f"x{i}": 0.4 for i in range(5)}
+    corner = at(encoder, **dict.fromkeys(rest, 1.0))
+    cost = []
+    for at_bounds in range(4):
+        best = rest | {f"x{i}": 0.0 for i in range(at_bounds)}
+        cost.append(-float(Interior.of(encoder, at(encoder, **best)).values(corner)[0]))
+        np.testing.assert_allclose(cost[-1], -np.log(anywhere(*best.values())), rtol=0.02)  # the product is small
+    assert cost[0] > cost[1] > cost[2] > cost[3] > 0
+    assert cost[3] < 0.1 < 3 < cost[0]
 
 
 def test_a_front_may_end_at_the_bounds_of_some_parameters():
@@ -53,8 +77,8 @@ def test_a_front_may_end_at_the_bounds_of_some_parameters():
 
 def test_gradient():
     encoder = mixed()
-    interior = Interior.of(encoder, at(encoder, x=3.0, z=0.2))
-    encoded = encoder.encode(encoder.sobol(8, 1))
+    interior = Interior.of(encoder, at(encoder, x=0.3, z=0.95))
+    encoded = encoder.encode([*encoder.sobol(8, 1), {"x": 0.1, "z": 0.99, "n": 2, "kind": "a"}])
     _, gradients = interior.values_and_gradients(encoded)
     real = [i for i, d in enumerate(encoder.dimensions) if d.is_real]
     for column, i in enumerate(real):
@@ -63,7 +87,7 @@ def test_gradient():
         moved = [type(encoded)(encoded.unit_values + sign * step, encoded.active, encoder) for sign in (1, -1)]
         difference = (interior.values(moved[0]) - interior.values(moved[1])) / 2e-6
         np.testing.assert_allclose(gradients[:, column], difference, atol=1e-7)
-    assert np.any(gradients)
+    assert np.all(gradients[-1, [real.index(i) for i, d in enumerate(encoder.dimensions) if d.kind == "float"]])
 
 
 def test_inactive_parameters_and_those_in_constraints_have_no_factor():
@@ -74,6 +98,7 @@ def test_inactive_parameters_and_those_in_constraints_have_no_factor():
     unit = np.where(encoded.active, encoded.unit_values, 0.999)  # an inactive value is arbitrary
     other = type(encoded)(unit, encoded.active, encoder)
     np.testing.assert_array_equal(interior.values(other), interior.values(encoded))
+    np.testing.assert_array_equal(Interior.of(encoder, other[:1]).values(encoded), interior.values(encoded))
     inside = Encoder(ConfigurationSpace({"a": (0.0, 1.0), "b": (0.0, 1.0)}), within=["a + b <= 1"])
     none = Interior.of(inside, inside.encode([{"a": 0.4, "b": 0.4}]))
     assert none.values(inside.encode([{"a": 1.0, "b": 0.0}])) == 0
