@@ -142,9 +142,10 @@ class Design:
             points = self.encoder.sobol(_FILLING, as_stan_seed(stream), fixed)
         except SpaceError:  # forbidden clauses leave too few points
             points = self.encoder.sobol(1, as_stan_seed(stream), fixed)
-        unavailable = self.unavailable(study, trial)
+        unavailable = {frozenset(config.items()) for config in self.unavailable(study, trial)}
         configs = map(to_params, chain(points, self._enumerated(fixed)))
-        return next((config for config in configs if config not in unavailable), to_params(points[0]))
+        new = (config for config in configs if frozenset(config.items()) not in unavailable)
+        return next(new, to_params(points[0]))
 
     def _enumerated(self, fixed: Fixed | None) -> Iterator[Configuration]:
         """Yield all configurations of a small discrete space, once they are asked for."""
