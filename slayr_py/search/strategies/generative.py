@@ -20,6 +20,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from slayr_py.acquisition import expected_improvement
 from slayr_py.arguments import check_integer
 from slayr_py.kernels.expressions import Node, leaves, spell
 from slayr_py.search.strategies.correlations import Correlations, relative_distance
@@ -33,7 +34,6 @@ from slayr_py.search.strategies.generator import (
 )
 from slayr_py.search.strategies.policy import Policies, PolicyDistribution, PolicyMoments, policies, smoothed_gradient
 from slayr_py.search.strategies.score_model import ScoreModel, standardise
-from slayr_py.search.strategies.surrogate import expected_improvement
 from slayr_py.search.strategies.trajectories import trajectory_node, truncations
 from slayr_py.search.task import Candidate, Rounds, Task
 from slayr_py.space import FloatArray
@@ -232,7 +232,8 @@ class GenerativeSearch:
             model = ScoreModel(observed, self.distribution.moments(observed), scores)
         # The best mean, not the best score: scores of one z vary with the noise of the trajectory.
         best = model.predict(observed, self.distribution.moments(observed))[0].max()
-        return expected_improvement(*model.predict(z, self.distribution.moments(z)), float(best))
+        mean, sd = model.predict(z, self.distribution.moments(z))
+        return expected_improvement(-mean, sd, -best)
 
     def _learn(self, choice: Choice, number: tuple[int, int]) -> None:
         """Add the score of a choice, and make a step of the policies towards its best truncation."""

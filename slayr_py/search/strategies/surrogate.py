@@ -17,8 +17,8 @@ from itertools import product
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from scipy.special import ndtr
 
+from slayr_py.acquisition import expected_improvement
 from slayr_py.space import FloatArray
 
 STEEPNESS = tuple(np.geomspace(0.3, 100, 11).tolist())
@@ -97,7 +97,8 @@ class Surrogate:
 
     def expected_improvement(self, cross: FloatArray) -> FloatArray:
         """Return the expected improvement over the largest target, (m,)."""
-        return expected_improvement(*self.predict(cross), float(self.targets.max()))
+        mean, sd = self.predict(cross)
+        return expected_improvement(-mean, sd, -self.targets.max())
 
     def _similarity(self, affinity: FloatArray) -> FloatArray:
         return np.asarray(np.exp(self.steepness * (affinity - 1)))
@@ -109,10 +110,3 @@ class Surrogate:
 
     def _whiten(self, values: FloatArray) -> FloatArray:
         return np.asarray(solve_triangular(self._factor, values, lower=True))
-
-
-def expected_improvement(mean: FloatArray, sd: FloatArray, best: float) -> FloatArray:
-    """Return the expected improvement of a maximum, (mean - best) Phi(u) + sd phi(u), u = (mean - best) / sd."""
-    gap = mean - best
-    u = gap / np.maximum(sd, 1e-12)
-    return np.asarray(gap * ndtr(u) + sd * np.exp(-0.5 * u**2) / np.sqrt(2 * np.pi))

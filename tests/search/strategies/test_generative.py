@@ -7,8 +7,6 @@ import itertools
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
-from scipy.integrate import quad
-from scipy.stats import norm
 from testing_spaces import mixed_space
 
 from slayr_py.errors import DataError
@@ -18,7 +16,6 @@ from slayr_py.search.strategies.generative import Choice, GenerativeSearch, gene
 from slayr_py.search.strategies.generator import Noise, draw_coordinates
 from slayr_py.search.strategies.policy import PolicyDistribution, policy_kernel
 from slayr_py.search.strategies.score_model import ScoreModel, standardise
-from slayr_py.search.strategies.surrogate import expected_improvement
 from slayr_py.search.strategies.trajectories import trajectory_node, truncations
 from slayr_py.search.task import ScoredExpression, Task
 from slayr_py.space import Encoder
@@ -258,13 +255,6 @@ def test_standardised_scores():
     np.testing.assert_array_equal(standardise([-np.inf, -np.inf]), [0, 0])
     np.testing.assert_array_equal(standardise([2.0, 2.0]), [0, 0])
     np.testing.assert_allclose(standardise([0.0, 0, 0, 0, 1])[-1], 1 / 0.4)
-
-
-@pytest.mark.parametrize(("mean", "sd", "best"), [(0.3, 0.5, 1.0), (2.0, 0.1, 1.0), (0.0, 2.0, -1.0)])
-def test_expected_improvement(mean, sd, best):
-    wanted = quad(lambda x: (x - best) * norm.pdf(x, mean, sd), best, max(best, mean) + 12 * sd, epsabs=1e-12)[0]
-    assert expected_improvement(np.array([mean]), np.array([sd]), best)[0] == pytest.approx(wanted, rel=1e-6)
-    assert expected_improvement(np.array([2.0, 0.0]), np.zeros(2), 1.0).tolist() == [1.0, 0.0]
 
 
 def test_the_model_of_scores_is_a_gaussian_process():
