@@ -119,6 +119,16 @@ def test_draws_are_uniform():
         assert kstest(np.log([config["p"] for config in p]), "uniform", (np.log(1e-3), np.log(100))).pvalue > 0.01
 
 
+@pytest.mark.parametrize(("within", "first"), [("a**6 <= 1", [0.0]), ("abs(abs(a - 50) - 30) <= 0.5", [19.5, 79.5])])
+def test_draws_from_a_hundredth_of_a_range_are_uniform(within, first):
+    """Few chains find the parts of length 1, which begin at ``first``; a repair would move the others to a border."""
+    encoder = Encoder(ConfigurationSpace({"a": (0.0, 100.0), "b": (0.0, 1.0)}), within=[within])
+    a = 100 * encoder.resolve(encoder.uniform(1000, np.random.default_rng(1)))[0].unit_values[:, 0]
+    part = np.searchsorted(first, a, side="right") - 1
+    assert kstest(a - np.array(first)[part], "uniform").pvalue > 0.01
+    assert np.ptp(np.bincount(part)) < 200
+
+
 def test_a_move_is_the_nearest_configuration_with_the_constraints():
     """Compare with the textbook's projection on the simplex: subtract a threshold and cut at 0."""
     encoder = Encoder(mixture(), within=["x1 + x2 + x3 == 1"])

@@ -2,8 +2,9 @@
 
 A chain moves along a random line to a uniform point of the part inside the polytope. If a point is outside of further
 constraints, the part shrinks to the present point and another one is drawn, as in slice sampling (Neal 2003, Ann. Stat.
-31): the uniform distribution stays invariant. Directions follow the covariance of the chains after the first third of
-the steps, so that long and thin polytopes are crossed in a few steps.
+31): the uniform distribution stays invariant. After the first third of the steps, chains without a point inside go on
+from those of others, and directions follow the covariance of the chains, so that long and thin regions are crossed in a
+few steps.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def hit_and_run(
     start : (d,) float64
         An interior point.
     inside : callable, optional
-        A chain that has no point inside yet moves in the whole polytope.
+        A chain that has no point inside yet moves in the whole polytope, and later joins a chain that has one. The
+        constraints must be the same for all chains.
     log_density : callable, optional
         Log density of points (k, d); by default uniform.
     """
@@ -61,6 +63,9 @@ def hit_and_run(
     shape = np.eye(dimension)
     steps = _STEPS + _STEPS_PER_COORDINATE * dimension
     for step in range(steps):
+        if step >= steps // 3 and within.any() and not within.all():
+            points[~within] = points[rng.choice(np.flatnonzero(within), np.count_nonzero(~within))]
+            within[:] = True
         if step == steps // 3 and count > 2 * dimension:
             covariance = np.cov(points.T).reshape(dimension, dimension)
             if np.any(covariance):  # a region without a volume lets no chain move
