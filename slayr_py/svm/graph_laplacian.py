@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import pairwise
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
-from scipy.sparse.csgraph import laplacian
+from scipy.sparse.csgraph import connected_components, laplacian
 from scipy.sparse.linalg import LinearOperator, splu
 
 from slayr_py.errors import DataError
@@ -72,11 +74,33 @@ def weights_of(graph: Any) -> Any:
 def laplacian_spectrum(weights: Any, normalized: bool, rank: float | None) -> LaplacianSpectrum:
     """Return the spectrum of L = D - A, or of D^(-1/2) L D^(-1/2), whose eigenvalues lie in [0, 2].
 
-    All eigenvalues, or the ``rank`` smallest by ARPACK if these are few, with one more run for a single eigenpair, and
-    another one for each copy of a repeated eigenvalue that is missing. The row of a node without edges is zero in
-    either Laplacian; self-loops have no effect.
+    It consists of the spectra of the components; they share the eigenvalue 0 and often others. The row of a node
+    without edges is zero in either Laplacian; self-loops have no effect.
     """
-    matrix = laplacian(weights, normed=normalized).tocsc()
+    matrix = laplacian(weights, normed=normalized).tocsr()
+    component = connected_components(matrix, directed=False)[1]
+    nodes = np.argsort(component, kind="stable")
+    ends = np.cumsum(np.bincount(component)).tolist()
+    if len(ends) == 1:
+        return _of_component(matrix.tocsc(), rank)
+    ordered = matrix[nodes][:, nodes]
+    parts = [_of_component(ordered[a:b, a:b].tocsc(), rank) for a, b in pairwise([0, *ends])]
+    values = np.concatenate([part.values for part in parts])
+    smallest = np.argsort(values, kind="stable")
+    if isinstance(rank, Integral):
+        smallest = smallest[: int(rank)]
+    blocks = sparse.block_diag([part.vectors for part in parts], format="csc")
+    vectors = np.empty((len(nodes), len(smallest)))
+    vectors[nodes] = blocks[:, smallest].toarray()
+    return LaplacianSpectrum(values[smallest], vectors, max(part.greatest for part in parts))
+
+
+def _of_component(matrix: Any, rank: float | None) -> LaplacianSpectrum:
+    """Return the spectrum of the Laplacian of a connected graph.
+
+    All eigenvalues, or the ``rank`` smallest by ARPACK if these are few, with one more run for a single eigenpair, and
+    another one for each copy of a repeated eigenvalue that is missing.
+    """
     n = matrix.shape[0]
     if rank is not None and is_few(rank, n):
         # Eigenvalues of a large graph cluster near 0; the eigenvalues of (L + shift I)^-1 are well separated.

@@ -110,6 +110,21 @@ def test_few_eigenpairs_of_a_graph_of_several_components():
     np.testing.assert_allclose(few.vectors.T @ few.vectors, np.eye(6), atol=1e-12)
 
 
+@pytest.mark.parametrize("rank", [None, 6, 40])
+def test_components_have_their_own_eigenvectors(rank):
+    graph = nx.disjoint_union_all([nx.grid_2d_graph(4, 8), *[nx.gnp_random_graph(7, 0.6, seed=i) for i in range(9)]])
+    graph.add_node("alone")
+    order = list(np.random.default_rng(1).permutation(len(graph)))
+    weights = nx.to_numpy_array(graph)[np.ix_(order, order)]
+    pairs = svm.Diffusion(weights).eigenpairs(rank)
+    eigenvalues = np.exp(-np.linalg.eigvalsh(np.diag(weights.sum(axis=1)) - weights))
+    np.testing.assert_allclose(pairs.values, eigenvalues[: len(pairs.values)], rtol=1e-9)
+    np.testing.assert_allclose(pairs.vectors.T @ pairs.vectors, np.eye(len(pairs.values)), atol=1e-9)
+    for component in nx.connected_components(nx.from_numpy_array(weights)):
+        shares = np.square(pairs.vectors[list(component)]).sum(axis=0)
+        assert np.all((shares == 0) | (np.abs(shares - 1) < 1e-9))
+
+
 def test_rank_as_a_share_of_the_trace():
     kernel = svm.Diffusion(KARATE)
     values = kernel.eigenpairs().values
