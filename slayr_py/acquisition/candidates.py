@@ -48,8 +48,14 @@ class Candidates:
     @classmethod
     def of(cls, encoder: Encoder, genotypes: FloatArray, fixed: Fixed | None = None) -> Candidates:
         """Give the genotypes the fixed values, and keep those that no forbidden clause excludes."""
+        return cls._valid(encoder, genotypes, fixed)[0]
+
+    @classmethod
+    def _valid(
+        cls, encoder: Encoder, genotypes: FloatArray, fixed: Fixed | None
+    ) -> tuple[Candidates, NDArray[np.bool_]]:
         encoded, allowed = encoder.resolve(genotypes, fixed)
-        return cls(genotypes if fixed is None else fixed.put(genotypes), encoded)[allowed]
+        return cls(genotypes if fixed is None else fixed.put(genotypes), encoded)[allowed], allowed
 
     @classmethod
     def at(cls, encoded: Encoded, rng: np.random.Generator, fixed: Fixed | None = None) -> Candidates:
@@ -74,11 +80,12 @@ class Candidates:
         rng: np.random.Generator,
         fixed: Fixed | None = None,
         sizes: tuple[float, float] = SIZES,
-    ) -> Candidates:
-        """Return the valid perturbations of these rows."""
+    ) -> tuple[Candidates, NDArray[np.intp]]:
+        """Return the valid perturbations of these rows, and the row of each."""
         encoder = self.encoded.encoder
         assert isinstance(encoder, Encoder)
-        return Candidates.of(encoder, perturb(encoder, self.genotypes[rows], rng, sizes), fixed)
+        near, allowed = self._valid(encoder, perturb(encoder, self.genotypes[rows], rng, sizes), fixed)
+        return near, rows[allowed]
 
 
 def best_first(posterior: Posterior, doubtful: NDArray[np.bool_] | None) -> NDArray[np.intp]:

@@ -6,18 +6,39 @@ joint draw, since these posteriors are independent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slayr_py.acquisition.candidates import SIZES, Candidates
 from slayr_py.acquisition.feasibility import infeasible
-from slayr_py.inference import Posterior, draw_functions
+from slayr_py.inference import DrawnFunctions, Posterior, draw_functions
 from slayr_py.space import Encoded, Fixed, FloatArray
 
-Functions = Callable[[Encoded], FloatArray]
-"""Values of k functions at m configurations, (k, m)."""
+
+@dataclass(frozen=True)
+class Functions:
+    """k functions that were drawn from a posterior, in the user's units.
+
+    Attributes
+    ----------
+    drawn : DrawnFunctions
+    rows : (k,) int
+        Their places among those that were drawn.
+    """
+
+    drawn: DrawnFunctions
+    rows: NDArray[np.intp]
+
+    def __call__(self, new: Encoded) -> FloatArray:
+        """Return the values at m configurations, (k, m)."""
+        return self.drawn(new)[self.rows]
+
+    def some(self, functions: slice) -> Functions:
+        """Return some of the functions, without the others' draws."""
+        return Functions(*self.drawn.some(self.rows[functions]))
 
 
 def functions_of(
@@ -25,13 +46,11 @@ def functions_of(
 ) -> Functions:
     """Draw functions, jointly at the anchors, of at most ``n_draws`` draws of the hyperparameters.
 
-    Their values are in the user's units. Beyond ``count``, functions are cut off; if the draws of a stack make fewer,
-    some count twice.
+    Beyond ``count``, functions are cut off; if the draws of a stack make fewer, some count twice.
     """
     draws = min(n_draws, posterior.n_draws)
     drawn = draw_functions(posterior, anchors, draws, rng, each=-(-count // draws), scale=scale)
-    rows = np.arange(count) % len(drawn)
-    return lambda new: drawn(new)[rows]
+    return Functions(drawn, np.arange(count) % len(drawn))
 
 
 @dataclass(frozen=True)
@@ -42,9 +61,9 @@ class JointDraws:
     ----------
     sign : float
         -1 if larger values are better in the user's units.
-    functions : callable
-        Of the objective, in the user's units.
-    models : tuple of (Posterior, callable)
+    functions : Functions
+        Of the objective.
+    models : tuple of (Posterior, Functions)
         Models of failures and of constraints, and the functions drawn from them.
     """
 
@@ -79,6 +98,25 @@ class JointDraws:
             values[infeasible(model, functions(new))] = np.inf
         return values
 
+    def some(self, functions: slice) -> JointDraws:
+        """Return some of the functions with their feasible configurations."""
+        models = tuple((model, of_model.some(functions)) for model, of_model in self.models)
+        return JointDraws(self.sign, self.functions.some(functions), models)
+
+    def lower(self, new: Encoded, lowest: FloatArray) -> FloatArray:
+        """Return the values at m configurations, (k, m), infinite where infeasible or not below ``lowest`` (k,).
+
+        Models of feasibility are evaluated only at configurations where a value is still finite.
+        """
+        values = self.at(new)
+        values[values >= lowest[:, None]] = np.inf
+        for model, functions in self.models:
+            columns = np.flatnonzero(np.isfinite(values).any(axis=0))
+            if len(columns):
+                excluded = infeasible(model, functions(new[columns]))
+                values[:, columns] = np.where(excluded, np.inf, values[:, columns])
+        return values
+
 
 def descend(
     draws: JointDraws,
@@ -89,8 +127,9 @@ def descend(
     rounds: int,
     perturbations: int,
     sizes: tuple[float, float] = SIZES,
+    together: int | None = None,
 ) -> tuple[Candidates, FloatArray]:
-    """Improve the minima of k functions by perturbations of all of them, of which each function takes its best.
+    """Improve the minima of k functions by perturbations, of which each function takes its best.
 
     Parameters
     ----------
@@ -106,15 +145,26 @@ def descend(
         Number of rounds, and of perturbations of each minimum in a round.
     sizes : (float, float)
         Range of the decimal logarithm of a perturbation's standard deviation on the unit cube.
+    together : int, optional
+        Number of consecutive functions that try the perturbations of each other's minima; all by default.
     """
+    count = len(lowest)
+    size = count if together is None else together
+    blocks = [slice(first, first + size) for first in range(0, count, size)]
+    groups = [(block, draws.some(block) if size < count else draws) for block in blocks]
+    lowest = lowest.copy()
     for _ in range(rounds):
-        near = found.near(np.repeat(np.arange(len(found)), perturbations), rng, fixed, sizes)
-        if not len(near):  # forbidden clauses exclude all of them
-            continue
-        values = draws(near.encoded)
-        best = np.argmin(values, axis=1)
-        lower = values[np.arange(len(best)), best]
-        rows = np.where(lower < lowest, len(found) + best, np.arange(len(found)))
+        near, origins = found.near(np.repeat(np.arange(count), perturbations), rng, fixed, sizes)
+        rows = np.arange(count)
+        for block, functions in groups:
+            # Forbidden clauses exclude some perturbations, and perhaps all of them.
+            first, last = np.searchsorted(origins, [block.start, block.stop])
+            if first == last:
+                continue
+            values = functions.lower(near.encoded[first:last], lowest[block])
+            best = np.argmin(values, axis=1)
+            lower = values[np.arange(len(best)), best]
+            rows[block] = np.where(lower < lowest[block], count + first + best, rows[block])
+            lowest[block] = np.minimum(lower, lowest[block])
         found = found.concatenate(near)[rows]
-        lowest = np.minimum(lower, lowest)
     return found, lowest

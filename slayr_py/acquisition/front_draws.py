@@ -106,7 +106,7 @@ class FrontTask:
         for _ in range(_GENERATIONS):
             kept = _least_dominated(values, self.limit, _POOL, rng)
             parents = pool[kept]
-            pool = parents.join(parents.near(rng.integers(len(parents), size=_CHILDREN), rng, self.fixed))
+            pool = parents.join(parents.near(rng.integers(len(parents), size=_CHILDREN), rng, self.fixed)[0])
             new = self._optimistic(pool.encoded[np.arange(len(parents), len(pool))])
             values = np.concatenate([values[:, kept], new], axis=1)
         return pool[_least_dominated(values, self.limit, _POOL, rng)]
@@ -183,7 +183,7 @@ def draw_fronts(task: FrontTask, rng: np.random.Generator) -> FrontDraws:
             break
         pool = pool[np.argsort(-counts, kind="stable")[: max(n, _POOL)]]
         anchors = pool[np.arange(min(n, _ANCHORS))]
-        pool = pool.join(pool.near(rng.integers(n, size=_CHILDREN), rng, task.fixed))
+        pool = pool.join(pool.near(rng.integers(n, size=_CHILDREN), rng, task.fixed)[0])
     at_known, values = task.draw(known, anchors.encoded, pool.encoded, rng, 2 * _DRAWS)
     fronts = []
     gained = np.zeros(len(values))

@@ -2,7 +2,7 @@
 
 Functions are drawn jointly at anchors, which are the minima of earlier functions, as for the regret
 (:mod:`slayr_py.acquisition.regret`). The minimum of each of them is then refined by perturbations: every function takes
-the best of the candidates of all functions.
+the best of the candidates of its draw's functions. Those of all functions would cost as many covariances for each draw.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from slayr_py.space import Encoded, Fixed, FloatArray
 
 _DRAWS = 64  # of the hyperparameters
 _FUNCTIONS = 256  # several for each draw; the standard error of a probability of 1/2 is about 0.03
-_REFINEMENTS = 6  # rounds that refine each minimum; chosen by hand
-_PERTURBATIONS = 4  # of each minimum in a round; chosen by hand
+_REFINEMENTS = 10  # rounds that refine each minimum; chosen by hand
+_PERTURBATIONS = 16  # of each minimum in a round; chosen by hand
+_TOGETHER = 4  # functions that share perturbations: those of one draw, whose covariances are computed together
 _ELSEWHERE = 1000  # candidates from the whole space
 
 
@@ -83,7 +84,9 @@ def sample_optima(
     pool = Candidates.at(evaluated[rows], rng, fixed).join(anchors).join(candidates(posterior, rng, _ELSEWHERE, fixed))
     values = np.column_stack([at_evaluated[:, rows], draws(pool.encoded[len(rows) :])])
     found = pool[np.argmin(values, axis=1)]
-    found, lowest = descend(draws, found, values.min(axis=1), rng, fixed, _REFINEMENTS, _PERTURBATIONS)
+    found, lowest = descend(
+        draws, found, values.min(axis=1), rng, fixed, _REFINEMENTS, _PERTURBATIONS, together=_TOGETHER
+    )
     every = pool.join(found).encoded
     regrets = np.maximum(np.column_stack([values, draws(every[len(pool) :])]) - lowest[:, None], 0.0)
     return Optima(found.encoded, draws.sign * lowest, at_evaluated, every, regrets)

@@ -99,7 +99,7 @@ def anchors_of_minima(
         joint = incumbent.concatenate(anchors.encoded)
         values = JointDraws.draw(posterior, joint, rng, feasibility, _DRAWS, _FUNCTIONS, scale)(pool.encoded)
         lowest = np.unique(np.argmin(values, axis=1))
-        nearby = pool.near(np.repeat(lowest, _PERTURBATIONS), rng, fixed)
+        nearby, _ = pool.near(np.repeat(lowest, _PERTURBATIONS), rng, fixed)
         anchors = pool[lowest[:_ANCHORS]]
         pool = pool[_keep(values, lowest)]
         pool = pool.join(nearby)

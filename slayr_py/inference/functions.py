@@ -16,9 +16,10 @@ the variance.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slayr_py.inference.modes.triangular import solve_lower, solve_upper
 from slayr_py.inference.posterior import Posterior
@@ -66,6 +67,11 @@ class Expansion:
         values = self.draws["mu"][:, None, None] + cross @ self.weights
         return np.asarray(values.transpose(0, 2, 1).reshape(-1, len(new)))
 
+    def at(self, rows: NDArray[np.intp]) -> Expansion:
+        """Return the functions of some of the draws."""
+        draws = {name: values[rows] for name, values in self.draws.items()}
+        return replace(self, draws=draws, weights=self.weights[rows])
+
     @property
     def warp(self) -> FloatArray | None:
         """Parameter (s * j, 1) of the warp of each function; None without a warp."""
@@ -111,6 +117,23 @@ class DrawnFunctions:
                 values[first:last, i : i + block] = transformed
             first = last
         return self.y_mean + self.y_sd * values
+
+    def some(self, rows: NDArray[np.intp]) -> tuple[DrawnFunctions, NDArray[np.intp]]:
+        """Return the functions of the draws that some functions (r,) belong to, and the places of these, (r,)."""
+        expansions = []
+        places = np.empty(len(rows), dtype=np.intp)
+        first = 0
+        known = 0
+        for expansion in self.expansions:
+            each = expansion.weights.shape[2]
+            mine = (rows >= first) & (rows < first + len(expansion))
+            if mine.any():
+                draws, place = np.unique((rows[mine] - first) // each, return_inverse=True)
+                places[mine] = known + place * each + (rows[mine] - first) % each
+                expansions.append(expansion.at(draws))
+                known += len(expansions[-1])
+            first += len(expansion)
+        return replace(self, expansions=tuple(expansions)), places
 
 
 def draw_functions(
@@ -188,9 +211,17 @@ def _expansion(
     correction = np.stack([solve_upper(f, c) for f, c in zip(predictor.factor, anchor_weights @ solved, strict=True)])
     support_weights = predictor.weights[:, None] - correction
     weights = np.concatenate([support_weights, anchor_weights], axis=2).transpose(0, 2, 1)
-    centres = predictor.train.concatenate(anchors)
-    pivot = predictor.targets.pivot
-    return Expansion(predictor.kernel, centres, predictor.draws, np.ascontiguousarray(weights), pivot)
+    centres, weights = _merged(predictor.train.concatenate(anchors), weights)
+    return Expansion(predictor.kernel, centres, predictor.draws, weights, predictor.targets.pivot)
+
+
+def _merged(centres: Encoded, weights: FloatArray) -> tuple[Encoded, FloatArray]:
+    """Return each of N centres once, with the sum of its weights (s, N, j): observations are often anchors too."""
+    rows = np.hstack([centres.unit_values, centres.active])
+    _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(group.ravel(), kind="stable")
+    starts = np.searchsorted(group.ravel()[order], np.arange(len(first)))
+    return centres[first], np.add.reduceat(weights[:, order], starts, axis=1)
 
 
 def _missing_variance(

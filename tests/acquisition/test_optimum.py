@@ -9,6 +9,7 @@ from scipy.stats import ks_2samp
 
 import slayr_py as sl
 from slayr_py.acquisition import sample_optima
+from slayr_py.acquisition.drawn_minima import JointDraws
 from slayr_py.space import Encoder
 
 LINE = ConfigurationSpace({"x": (0.0, 10.0)})
@@ -40,6 +41,20 @@ def test_evaluated_configurations_are_feasible_in_all_functions():
     np.testing.assert_array_equal(found.values, found.at_evaluated.min(axis=1))
     assert set(np.round(found.encoded.unit_values[:, 0], 9)) <= {0.1, 0.4, 0.8}
     assert np.isfinite(found.regrets[:, :3]).all() and np.isinf(found.regrets[:, 3:]).all()
+
+
+def test_lower_values_are_those_below_a_limit_where_all_models_are_feasible():
+    x = np.array([[1.0], [4.0], [8.0]])
+    options = {"method": "laplace", "seed": 1}
+    gp = sl.GaussianProcess(LINE, "MAT52", inducing=3)
+    posterior, border, other = (gp.fit(x, y, **options) for y in (x[:, 0], x[:, 0] - 5, 2 - x[:, 0]))
+    draws = JointDraws.draw(posterior, posterior.train, np.random.default_rng(1), [border, other], 8, 16)
+    values = draws(GRID)
+    lowest = np.where(np.isfinite(values), values, 99.0).mean(axis=1)
+    expected = np.where(values < lowest[:, None], values, np.inf)
+    assert 0.01 < np.isfinite(expected).mean() < 0.99
+    np.testing.assert_allclose(draws.lower(GRID, lowest), expected)
+    np.testing.assert_allclose(draws.some(slice(5, 9)).lower(GRID, lowest[5:9]), expected[5:9])
 
 
 def test_branin_has_three_modes():

@@ -81,6 +81,23 @@ def test_blocks_do_not_change_values(posterior, monkeypatch):
     np.testing.assert_allclose(parts(new), whole, rtol=1e-9)
 
 
+def test_an_observation_that_is_an_anchor_is_one_centre(posterior):
+    rng = np.random.default_rng(1)
+    anchors = posterior.train[:5].concatenate(uniform(posterior.encoder, 3, rng))
+    (expansion,) = draw_functions(posterior, anchors, 4, rng, each=2).expansions
+    assert len(expansion.centres) == expansion.weights.shape[1] == len(posterior.train) + 3
+
+
+def test_some_functions_are_evaluated_without_the_draws_of_the_others(posterior, monkeypatch):
+    monkeypatch.setattr(functions, "BLOCK", 2000)
+    anchors, new = (uniform(posterior.encoder, m, np.random.default_rng(m)) for m in (8, 5))
+    drawn = draw_functions(posterior, anchors, 20, np.random.default_rng(1), each=3)
+    for rows in (np.arange(4, 7), np.array([59, 0, 30, 30])):
+        few, places = drawn.some(rows)
+        assert sum(len(one.weights) for one in few.expansions) == len(np.unique(rows // 3)) < 20
+        np.testing.assert_allclose(few(new)[places], drawn(new)[rows], rtol=1e-9)
+
+
 def test_functions_of_a_stack_come_from_its_parts_by_weight(posterior):
     other = sl.GaussianProcess(SQUARE, "SE", inducing=20).fit(
         posterior.train, posterior.targets.y, method="laplace", seed=1
