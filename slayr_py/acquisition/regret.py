@@ -32,6 +32,7 @@ _CANDIDATES = 1000  # from the whole space; chosen by hand, as all sizes below
 _POOL = 400  # promising configurations that are kept
 _DOUBTFUL = 0.05  # probability of feasibility below which a configuration comes last
 _ANCHORS = 200  # minima at which the next functions are drawn jointly
+_BLOCK = 64  # candidates whose covariances with the observations fit into a processor's cache
 _ROUNDS = 4  # in which functions are drawn and the pool moves to their minima
 _PERTURBATIONS = 3  # of each minimum in every round
 _INSIDE = (10, 1, SIZES)  # arguments of the refinement: rounds, perturbations of each minimum in a round, their sizes
@@ -108,10 +109,12 @@ def anchors_of_minima(
 
 def _promising(posterior: Posterior, pool: Candidates, feasibility: Sequence[Posterior], scale: float) -> Candidates:
     """Return the candidates with the lowest confidence bounds, the lowest first; infeasible ones come last."""
-    mean, variance = posterior.predictor(_LAST_DRAWS).moments(pool.encoded)
-    bound = (mean - 2 * scale * np.sqrt(variance)).mean(axis=0)
+    blocks = [pool.encoded[first : first + _BLOCK] for first in range(0, len(pool), _BLOCK)]
+    moments = map(posterior.predictor(_LAST_DRAWS).moments, blocks)
+    bound = np.concatenate([(mean - 2 * scale * np.sqrt(variance)).mean(axis=0) for mean, variance in moments])
     models = [Feasibility.of(model, pool.encoded[:0], _LAST_DRAWS) for model in feasibility]
-    log_probability = sum((model.log_probability(pool.encoded) for model in models), np.zeros(len(pool)))
+    parts = (np.concatenate(list(map(model.log_probability, blocks))) for model in models)
+    log_probability = sum(parts, np.zeros(len(pool)))
     return pool[np.lexsort((bound, log_probability < np.log(_DOUBTFUL)))[:_POOL]]
 
 
