@@ -148,6 +148,7 @@ def test_other_observations_and_illegal_weights_are_rejected(plane_data, two_pos
     others = {
         "posterior 1 has other forbidden clauses": sl.GaussianProcess(space).fit(configs, y, method="map"),
         "other observations": gp.fit(configs[:-1], y[:-1], method="map"),
+        "another order": gp.fit(configs[::-1], y, method="map"),
         "direction": gp.fit(configs, y, method="map", maximize=True),
         "probit": sl.GaussianProcess(encoder, likelihood="probit").fit(configs, y > 0, method="map"),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
+from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm
 
 import slayr_py as sl
@@ -13,7 +14,15 @@ from slayr_py.inference.prediction.distribution import Latent, Prediction, mixtu
 from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
-from slayr_py.inference.warp import log_slope, unwarped, unwarped_moments, warp_range, warped
+from slayr_py.inference.warp import (
+    HalfLine,
+    log_slope,
+    slopes_by_log_warp,
+    unwarped,
+    unwarped_moments,
+    warp_range,
+    warped,
+)
 from slayr_py.space import Encoder
 
 Y = np.linspace(-2.5, 9.0, 300)
@@ -31,6 +40,30 @@ def test_transformation_is_a_bijection_with_the_stated_slope(a, pivot):
     slope = (warped(Y + h, a, pivot) - warped(Y - h, a, pivot)) / (2 * h)
     np.testing.assert_allclose(np.exp(log_slope(Y, a, pivot)), slope, rtol=1e-5)
     assert np.all(np.diff(slope) < 1e-9)  # large values are compressed, small ones stretched
+
+
+@pytest.mark.parametrize("pivot", [None, 0.0, -0.81])
+@pytest.mark.parametrize("a", STRENGTHS[1:])
+def test_derivatives_by_the_logarithm_of_the_strength(a, pivot):
+    h = 1e-5
+    below, above = a * np.exp(-h), a * np.exp(h)
+    by_target, by_slope = slopes_by_log_warp(Y, np.array(a), pivot)
+    for given, function in ((by_target, warped), (by_slope, log_slope)):
+        difference = (function(Y, np.array(above), pivot) - function(Y, np.array(below), pivot)) / (2 * h)
+        np.testing.assert_allclose(given, difference, rtol=1e-6, atol=1e-8)
+
+
+def test_quadrature_on_a_half_line_has_the_probability_and_the_mean():
+    z = np.array([-40.0, -8.0, -0.7, 0.0, 0.4, 5.0, 30.0])
+    rule = HalfLine(nodes=24, power=2.0, drop=20.0)
+    v, weights = (np.concatenate(each) for each in zip(*rule.points(z), strict=True))
+    probability = np.exp(log_ndtr(z) - rule.log_scale(z))
+    np.testing.assert_allclose(weights.sum(axis=0), probability, rtol=1e-6)
+    mean = z * probability + np.exp(norm.logpdf(z) - rule.log_scale(z))
+    np.testing.assert_allclose((weights * v).sum(axis=0), mean, rtol=1e-6)
+    short = sum(weights.sum(axis=0) for _, weights in rule.points(z[2:5], end=0.5))
+    wanted = (ndtr(0.5 - z[2:5]) - ndtr(-z[2:5])) * np.exp(-rule.log_scale(z[2:5]))
+    np.testing.assert_allclose(short, wanted, rtol=1e-9)
 
 
 @pytest.mark.parametrize("pivot", [None, -0.81])

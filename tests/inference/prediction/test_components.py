@@ -3,9 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, Float
+from scipy.stats import norm
 
 import slayr_py as sl
 from slayr_py.inference.modes.likelihood import Targets
+from slayr_py.inference.prediction import components
 from slayr_py.inference.prediction.components import Components, split_into_components
 from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.kernels import Composite
@@ -36,6 +38,16 @@ def test_summands_add_up_to_the_prediction(fitted):
     np.testing.assert_allclose(found.offset + found.mean.sum(axis=0), prediction.mean, rtol=1e-10)
 
 
+def test_summands_do_not_depend_on_blocks(fitted, monkeypatch):
+    kernel, train, new, y, draws = fitted
+    arguments = (kernel, train, Targets(y, np.zeros(12)), draws, new, 3.0, 2.0)
+    wanted = split_into_components(*arguments)
+    monkeypatch.setattr(components, "BLOCK", 1)
+    found = split_into_components(*arguments)
+    np.testing.assert_allclose(found.mean, wanted.mean, rtol=1e-12)
+    np.testing.assert_allclose(found.sd, wanted.sd, rtol=1e-12)
+
+
 def test_moments_of_a_summand_by_dense_algebra(fitted):
     kernel, train, new, y, draws = fitted
     one = {name: value[1:] for name, value in draws.items()}
@@ -44,10 +56,10 @@ def test_moments_of_a_summand_by_dense_algebra(fitted):
     weight = float(one["sigma_f"][0] ** 2 * (1 - one["split"][0, 1]))
     length = one["lengthscale"][0, -1]
     centre = one["centre"][0, -1]
-    norm = 1 + ((0.5 - centre) ** 2 + 1 / 12) / length**2
+    size = 1 + ((0.5 - centre) ** 2 + 1 / 12) / length**2
 
     def linear(a, b):
-        return weight * (1 + np.outer(a.columns[:, -1] - centre, b.columns[:, -1] - centre) / length**2) / norm
+        return weight * (1 + np.outer(a.columns[:, -1] - centre, b.columns[:, -1] - centre) / length**2) / size
 
     theta = {name: value[0] for name, value in one.items()}
     covariance = kernel.gram(train, train, theta) + one["sigma_n"][0] ** 2 * np.eye(12)
@@ -73,6 +85,12 @@ def test_frame_and_figure(fitted):
     np.testing.assert_array_equal(table["mean"].to_numpy().reshape(3, 5), found.mean)
     figure = found.plot()
     assert [panel.get_title(loc="left") for panel in figure.axes] == list(found.names)
+    for panel, mean, sd in zip(figure.axes, found.mean, found.sd, strict=True):
+        heights = panel.collections[0].get_paths()[0].vertices[:, 1]
+        band = norm.ppf(0.95) * sd
+        np.testing.assert_allclose(
+            [heights.min(), heights.max()], [np.min(mean - band), np.max(mean + band)], rtol=1e-4
+        )
     for wrong in ("c", "q"):
         with pytest.raises(sl.DataError, match="the parameter of the horizontal axis is"):
             found.plot(wrong)

@@ -3,11 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
+from scipy.special import log_ndtr
 from scipy.stats import multivariate_normal, norm
 
 from benchmarks.correctness.binary import cases, signs_and_predictions
 from slayr_py.inference import Targets
 from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.prediction.success import _log_orthant
 from slayr_py.kernels import from_name
 from slayr_py.space import Encoded, Encoder
 
@@ -64,6 +66,15 @@ def test_repeated_successes_have_the_documented_errors():
         rest = np.sqrt(1 + sigma_f**2 - slope * K[s, 0])
         exact = norm.cdf((mu + slope * (f[:, None] - mu)) / rest).T @ weight
         assert abs(probability[s, 0] - exact[0]) < 0.002 and np.abs(probability[s] - exact).max() < 0.05
+
+
+@pytest.mark.parametrize(("h", "k", "rho"), [(-6.0, 4.0, -0.8), (6.0, -7.0, -0.9), (-8.0, -7.0, 0.5)])
+def test_small_probabilities_of_two_variables(h, k, rho):
+    x = np.linspace(-45.0, h, 100_001)
+    log_density = norm.logpdf(x) + log_ndtr((k - rho * x) / np.sqrt(1 - rho**2))
+    largest = log_density.max()
+    wanted = largest + np.log(np.trapezoid(np.exp(log_density - largest), x))
+    assert _log_orthant(*np.array([[h], [k], [rho]]))[0] == pytest.approx(wanted, abs=0.01)
 
 
 @pytest.mark.parametrize("name", cases())
