@@ -8,6 +8,7 @@ from slayr_py import DataError
 from slayr_py.acquisition import Acquisition, LowerConfidenceBound, from_name, names
 from slayr_py.acquisition.criteria import State
 from slayr_py.inference.prediction.distribution import NO_WARP
+from slayr_py.inference.prediction.draws import Chains
 from slayr_py.inference.prediction.predictor import Moments
 from slayr_py.inference.warp import log_slope, unwarped, warped
 
@@ -49,6 +50,28 @@ def test_transformed_with_gradient_agrees_with_finite_differences(name, state):
         above, below = (criterion.transformed(*moments(x + s)[:2], state) for s in (step, -step))
         finite = (above - below) / (2 * h)
         np.testing.assert_allclose(gradient[:, j], finite, rtol=tolerance, atol=1e-2 * tolerance)
+
+
+@pytest.mark.parametrize("pivot", [None, -0.4])
+@pytest.mark.parametrize("name", ["ei", "pi"])
+def test_draws_with_different_best_values_are_averaged(name, pivot):
+    criterion = from_name(name)
+    mean, variance = moments(np.random.default_rng(0).normal(size=(6, 2)))[:2]
+    state = WARPED._replace(best=np.array([-0.9, -0.4, 0.3, -0.7])[:, None], pivot=pivot)
+    alone = []
+    for s in range(4):
+        one = state._replace(best=float(state.best[s, 0]), warp=state.warp[s : s + 1])
+        alone.append(criterion.transformed(mean[s : s + 1], variance[s : s + 1], one))
+    together = criterion.transformed(mean, variance, state)
+    np.testing.assert_allclose(np.exp(together), np.exp(alone).mean(axis=0), rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["ei", "pi"])
+def test_the_error_at_a_known_point_is_finite(name):
+    chains = [Chains(1.0, np.arange(8).reshape(2, 4))]
+    mean = np.linspace(-1.0, -0.5, 8)
+    found = from_name(name).error(mean, np.zeros(8), STATE, chains)
+    assert found == pytest.approx(from_name(name).error(mean, np.full(8, 1e-7), STATE, chains), rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from slayr_py.acquisition import hypervolume, non_dominated
 from slayr_py.acquisition.boxes import non_dominated_boxes
 from slayr_py.acquisition.criteria import State, from_name
+from slayr_py.acquisition.hypervolume_improvement import Sides
 from slayr_py.acquisition.merit import HypervolumeImprovement, OneObjective
 from slayr_py.acquisition.shortfall import Identity, LogWarp, Transformation
 from slayr_py.inference import unwarped, warped
@@ -53,6 +54,12 @@ def merit_of(front, reference, warp=None, pivot=None, noisy=False):
 
 def front_of(objectives, n=7, seed=0):
     return np.random.default_rng(seed).uniform(-1.2, 0.8, (n, objectives))
+
+
+def test_edges_with_equal_shortfalls_have_a_small_difference():
+    sides = Sides(np.array([-0.2, 0.1]), np.array([-1, 0]), np.array([0, 1]))
+    difference, *_ = sides.log_differences(np.full((3, 2), -0.7))
+    assert np.all(difference[:, 0] == -0.7) and np.all(difference[:, 1] < -30) and np.all(np.isfinite(difference))
 
 
 @pytest.mark.parametrize("n", [0, 1, 4, 25])

@@ -159,6 +159,20 @@ LADDERS = [
         1,
         ["importance sampling from the draws of all chains"],
     ),
+    (
+        "carried",
+        2,
+        0,
+        ["ess_bulk_min", "pareto_k", "divergences", "pareto_k"],
+        ["warm", "carried", "cold", "carried"],
+        2,
+        [
+            "importance sampling from the draws of all chains",
+            "a cold start with warm-up 300",
+            "importance sampling from the draws of all chains",
+            "back to the fit by NUTS",
+        ],
+    ),
 ]
 
 

@@ -96,6 +96,7 @@ def test_known_errors_and_costs_added_later_are_not_ignored_silently(plane):
         f"trial 0 of study 's' keeps the stored euros, which {rest}",
     ]
     assert [trial.user_attrs.get("y_sd") for trial in study.trials] == [None, 0.1, 0.2]
+    assert not any("euros" in trial.user_attrs for trial in study.trials)
 
 
 def test_an_infinite_trial_is_not_added_again_to_its_own_study(plane):
@@ -213,6 +214,11 @@ def test_none_may_be_a_level_of_a_conditional_parameter():
         ("runs.csv", DataError, "there is no table runs.csv"),
         (pd.DataFrame({"x": [1.0], "y": [1.0]}), DataError, "history has no column 'value'; its columns: x, y"),
         (pd.DataFrame({"x": [1.0], "y": [1.0], "valu": [1.0]}), DataError, "column 'valu', .*; did you mean 'value'"),
+        (
+            pd.DataFrame({"params_x": [1.0], "params_y": [1.0], "value": 1.0, "state": "COMPLETE", "euros": 2.0}),
+            DataError,
+            "column 'euros', which is not a parameter",
+        ),
         (pd.DataFrame({"x": [1.0], "params_x": [1.0], "value": [1.0]}), DataError, "two columns for 'x'"),
         (pd.DataFrame({"x": [99.0], "y": [1.0], "value": 1.0}, index=["run7"]), SpaceError, "history row run7: param"),
         (pd.DataFrame({"x": [1.0], "y": [1.0], "value": 1.0, "y_sd": -1.0}, index=["a"]), DataError, "a: y_sd must"),
