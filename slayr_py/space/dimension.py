@@ -150,9 +150,7 @@ class Dimension:
 
     @property
     def is_too_coarse(self) -> bool:
-        """Whether the rounding of a float is a notable share of its range."""
-        if self.kind != "float":
-            return False
+        """Whether the rounding of a float is a notable share of its range, which it never is for integers."""
         return self.resolution > _COARSEST_LOG if self.log else self.upper - self.lower < SMALLEST_SPAN
 
     def unit_values(self, numbers: FloatArray) -> FloatArray:

@@ -52,3 +52,16 @@ def test_neighbours():
     assert by_name["size"].neighbours(1).tolist() == [0, 2]
     assert [by_name["layers"].value(c) for c in by_name["layers"].neighbours(0.0)] == [2]
     assert by_name["lr"].neighbours(0.5).size == 0
+
+
+def test_values_outside_the_range_become_the_nearest_legal_ones():
+    by_name = {d.name: d for d in Encoder(mixed_space()).dimensions}
+    assert (by_name["act"].lower, by_name["act"].upper) == (0, 2)
+    outside = np.array([-0.8, 0.6, 2.9])
+    assert by_name["act"].numbers(outside).tolist() == by_name["act"].snap(outside).tolist() == [0, 1, 2]
+    assert by_name["lr"].snap(outside).tolist() == [0, 0.6, 1]
+
+
+def test_a_small_number_of_a_wide_range_equals_its_own_unit_value():
+    (wide,) = Encoder(ConfigurationSpace({"x": (-1e8, 1e8)})).dimensions
+    assert wide.equals(wide.unit_values(np.array([0.001, 0.002])), 0.001).tolist() == [True, False]

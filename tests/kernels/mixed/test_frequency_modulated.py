@@ -209,6 +209,21 @@ def test_two_levels_correlate_one_half_at_the_prior_median(modulator):
         assert (k.sum() - np.trace(k)) / (m - 1) / np.trace(k) == pytest.approx(0.5, rel=1e-9)
 
 
+def test_real_parameters_have_as_much_influence_as_a_squared_exponential_at_the_prior_median():
+    encoder = Encoder(mixed_space())
+    graphs = len(encoder.graph_names)
+
+    def medians(kernel, name):
+        return np.exp(sl.GaussianProcess(encoder, kernel).priors[name].mu)
+
+    for modulator in ("laplacian", "power", "diffusion"):
+        np.testing.assert_allclose(medians(FrequencyModulated(modulator), "alpha"), 1 / (2 * graphs))
+    neural = medians(FrequencyModulated("neural"), "lengthscale")
+    np.testing.assert_allclose(neural, 0.3 * np.sqrt(len(encoder.real_names)))
+    # Under a conditional kernel the farthest configurations correlate 1/20 over all graphs.
+    np.testing.assert_allclose((1 + medians(FrequencyModulated(Hierarchical("se")), "alpha")) ** graphs, 20)
+
+
 def test_many_categories_are_no_white_noise_under_the_prior():
     """At the prior medians each of 20 categories leaves a correlation of 7/8; a single level does not count."""
     encoder = Encoder(ConfigurationSpace({f"h{i}": [*range(4)] for i in range(20)} | {"one": ["level"]}))
