@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
-from slayr_py.inference.sampling.tempering import effective_number, temper
+from slayr_py.inference.sampling.tempering import _Particles, _Target, effective_number, temper
 
 PRIOR_ONLY = 18
 
@@ -79,6 +79,33 @@ def test_modes_have_their_shares(wanted):
         right.append(np.mean(tempered.draws[:, 0] > 0))
         numbers.append(tempered.ess)
     assert np.mean(right) == pytest.approx(0.3, abs=3 * np.sqrt(0.3 * 0.7 / np.sum(numbers)))
+
+
+def test_one_normal_keeps_the_variances_of_the_draws_and_shrinks_their_correlations():
+    rng = np.random.default_rng(2)
+    draws = rng.standard_normal((60, 12)) @ rng.standard_normal((12, 12))
+    target = _Target.fitted(Bent(), draws, rng)
+    wanted = np.cov(draws.T) * np.where(np.eye(12), 1, 60 / 72)
+    np.testing.assert_allclose(target.root @ target.root.T, wanted, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(target.points(np.zeros((1, 12)))[0], draws.mean(axis=0))
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_steps_grow_while_particles_are_accepted_and_shrink_otherwise(right):
+    class Wrong(Bent):
+        def with_gradient(self, points):
+            density, slopes = super().with_gradient(points)
+            return density, slopes if right else -50 * slopes
+
+    rng = np.random.default_rng(1)
+    target = _Target.fitted(Wrong(), start(rng), rng)
+    x = rng.standard_normal((50, 2 + PRIOR_ONLY))
+    particles = _Particles(target, x, target.log_p(x)[0])
+    particles.select(np.arange(50))
+    particles.step = first = 0.1
+    for _ in range(3):
+        particles.move(1.0, rng)
+    assert particles.step > 1.1 * first if right else particles.step < 0.8 * first
 
 
 def test_draws_that_cannot_move_have_few_effective_ones():
