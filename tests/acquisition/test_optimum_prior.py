@@ -68,6 +68,15 @@ def test_the_density_is_relative_to_the_scale_of_the_space():
     np.testing.assert_allclose(prior.tempered(0.25).values(encoded_at(prior, lr=2e-3, x=6.2, base="a")), values / 4)
 
 
+def test_a_narrow_belief_in_a_range_that_does_not_start_at_zero():
+    prior = prior_of({"x": sl.Normal(8.0, 1e-4)}, ConfigurationSpace({"x": (2.0, 10.0)}))
+    belief = stats.norm(8, 1e-4)
+    for x in (7.9999, 8.0, 8.0002):
+        density = belief.pdf(x) * 8 / np.diff(belief.cdf([2, 10]))[0]
+        expected = np.log((1 - UNIFORM_SHARE) * density + UNIFORM_SHARE)
+        np.testing.assert_allclose(log_product(prior, x=x), expected, atol=1e-3)
+
+
 def test_the_factor_is_bounded_where_every_belief_is_wrong():
     """Thirty narrow beliefs at 0: their product is 1e-30 at 1, and the factor is the share of the space."""
     space = ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(30)})
