@@ -12,7 +12,7 @@ from ConfigSpace import (
     OrConjunction,
 )
 
-from slayr_py.space import active_names, is_active
+from slayr_py.space import active_names, is_active, without_inactive
 
 
 def test_activity_follows_the_parents():
@@ -27,6 +27,8 @@ def test_activity_follows_the_parents():
     assert is_active(space, "c", {"a": "u", "b": 0.7}) and not is_active(space, "c", {"a": "u", "b": 0.2})
     assert not is_active(space, "c", {"a": "w"})  # b has no value to ask about
     assert active_names(space, {"a": "w", "b": 0.7, "c": 0.1, "k": 1}) == ("a", "k")
+    assert without_inactive(space, {"b": 0.7, "c": 0.1}) == {"b": 0.7, "c": 0.1}  # a may be "u"
+    assert without_inactive(space, {"a": "w", "b": 0.7, "c": 0.1}) == {"a": "w"}
 
 
 def test_either_parent_may_make_a_parameter_active_even_if_the_other_is_inactive():
