@@ -28,7 +28,7 @@ import numpy as np
 
 from slayr_py.space import Encoded, Encoder, FloatArray
 
-_PEDESTAL = 0.05  # e
+_PEDESTAL = 0.05  # e; both values are measured in docs/decisions/interior.md
 _ANYWHERE = 0.05  # r_0
 
 
