@@ -259,6 +259,33 @@ def test_known_errors_are_told_as_values_are(sd):
     assert tell(unnamed, ask(unnamed), {"loss": 1.0, "gain": 2.0}, sd=sd).user_attrs["y_sd"] == [0.1, 0.2]
 
 
+def test_a_labelled_series_is_matched_by_name():
+    study = create_study(SPACE, directions={"loss": "minimize", "gain": "maximize"}, n_initial=2, seed=1)
+    value, sd = pd.Series({"gain": 2.0, "loss": 1.0}), pd.Series({"gain": 0.2, "loss": 0.1})
+    told = tell(study, ask(study), value, sd=sd)
+    assert told.values == [1.0, 2.0] and told.user_attrs["y_sd"] == [0.1, 0.2]
+    assert tell(study, ask(study), value.set_axis([5, 7])).values == [2.0, 1.0]
+    trial = ask(study)
+    for labels in (["gain", "los"], ["gain", "gain"], ["loss", 1]):
+        wrong = value.set_axis(labels)
+        with pytest.raises(sl.DataError, match=f"{labels[1]!r}.* 2 objectives, of loss, gain"):
+            tell(study, trial, wrong)
+        with pytest.raises(sl.DataError, match=f"{labels[1]!r}.* 2 objectives, of loss, gain"):
+            tell(study, trial, value, sd=wrong)
+    found = run(lambda _: value, 1, directions={"loss": "minimize", "gain": "maximize"})
+    assert found.study.trials[0].values == [1.0, 2.0]
+    with pytest.raises(sl.ObjectiveError, match="2 numbers, of loss, gain but returned {'los'"):
+        run(
+            lambda _: pd.Series({"los": 1.0, "gain": 2.0}),
+            1,
+            directions={"loss": "minimize", "gain": "maximize"},
+            max_consecutive_failures=1,
+        )
+    unnamed = create_study(SPACE, directions=BOTH, n_initial=2, seed=1)
+    assert tell(unnamed, ask(unnamed), value, sd=sd).user_attrs["y_sd"] == [0.2, 0.1]
+    assert unnamed.metric_names == ["gain", "loss"]
+
+
 def test_a_value_that_cannot_be_told_does_not_name_the_objectives():
     study = create_study(SPACE, directions=["minimize", "maximize"], n_initial=2, seed=1)
     trial = ask(study)

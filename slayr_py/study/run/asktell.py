@@ -23,7 +23,7 @@ from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
 from slayr_py.study.run.history import History, add_history, read_history
-from slayr_py.study.run.objective import Values, as_value, expected_of, split_parts, split_values
+from slayr_py.study.run.objective import Values, as_value, by_label, expected_of, split_parts, split_values
 from slayr_py.study.run.pruning import check_pruner
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY
@@ -226,8 +226,8 @@ def tell(
     trial : Trial or int
         A running trial or its number.
     value : float, optional
-        A number, also as text ("74.3"); of several objectives a sequence, or a mapping of their names. NaN and infinite
-        values fail the trial.
+        A number, also as text ("74.3"); of several objectives a sequence, or a mapping of their names or a pandas Series
+        with these labels. NaN and infinite values fail the trial.
     state : TrialState, optional
         As in `optuna.Study.tell`; a trial without a value needs ``state=TrialState.FAIL`` or ``PRUNED``.
     sd : float, optional
@@ -310,9 +310,11 @@ def _running_trial(study: Study, trial: object) -> FrozenTrial:
 def _told_errors(study: Study, sd: object, new: Sequence[str] | None) -> list[float]:
     """Return the known errors of the values of the objectives; ``new`` are names that the values give them."""
     count, names, _ = expected_of(study)
-    errors = [sd] if count == 1 else split_parts(sd, count, new or names)
+    order = new or names
+    errors = [sd] if count == 1 else split_parts(sd := by_label(sd), count, order)
     if errors is None:
-        raise DataError(f"sd is {sd!r}; give one standard deviation for each of the {count} objectives")
+        known = f", of {', '.join(order)}" if order else ""
+        raise DataError(f"sd is {sd!r:.200}; give one standard deviation for each of the {count} objectives{known}")
     return [_told_error(error) for error in errors]
 
 

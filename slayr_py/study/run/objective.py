@@ -11,6 +11,7 @@ from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 import optuna
+import pandas as pd
 from optuna import Study, Trial
 
 from slayr_py.arguments import is_time, to_float
@@ -191,13 +192,14 @@ def as_values(answer: object, expected: Expected) -> tuple[tuple[float, ...], tu
     Raises
     ------
     ObjectiveError
-        If it is not a sequence of as many numbers, or a mapping of the names.
+        If it is not a sequence of as many numbers, or a mapping of the names or a series with these labels.
     NotFiniteError
         If a number is NaN or infinite.
     """
     count, names, _ = expected
     if count == 1:
         return (as_value(answer),), None
+    answer = by_label(answer)
     wanted = f"{count} numbers" if names is None else f"{count} numbers, of {', '.join(names)}"
     order = names or _names_in(answer)
     parts = split_parts(answer, count, order)
@@ -219,11 +221,12 @@ def split_values(study: Study, value: object) -> tuple[list[object], tuple[str, 
     Raises
     ------
     DataError
-        If it is not a sequence of as many values, or a mapping of the names.
+        If it is not a sequence of as many values, or a mapping of the names or a series with these labels.
     """
     count, names, _ = expected_of(study)
     if count == 1:
         return [value], None
+    value = by_label(value)
     new = None if names else _names_in(value)
     parts = split_parts(value, count, new or names)
     if parts is None:
@@ -233,6 +236,14 @@ def split_values(study: Study, value: object) -> tuple[list[object], tuple[str, 
             "state=optuna.trial.TrialState.FAIL for a failed trial"
         )
     return parts, new
+
+
+def by_label(value: object) -> object:
+    """Return a series with text among its labels as a dict; anything else as it is."""
+    if isinstance(value, pd.Series) and any(isinstance(label, str) for label in value.index):
+        # Repeated labels are not names: the numbers of the entries are refused, with the labels in the message.
+        return dict(value.items() if value.index.is_unique else enumerate(value.items()))
+    return value
 
 
 def split_parts(value: object, count: int, names: Sequence[str] | None) -> list[object] | None:
