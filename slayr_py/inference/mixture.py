@@ -26,10 +26,9 @@ from slayr_py.inference.prediction.distribution import common_pivot
 from slayr_py.inference.prediction.draws import Chains, counts, evenly, thinned
 from slayr_py.inference.prediction.mixture_predictor import MixturePredictor
 from slayr_py.inference.prediction.predictor import Predictor
-from slayr_py.inference.records.saved import Format
+from slayr_py.inference.records.saved import Format, check_form, replacement
 from slayr_py.inference.stacking.weights import stacking_weights
 from slayr_py.space import FloatArray
-from slayr_py.text_files import replace_text
 
 STACK_FILE = "stack.json"
 _FORMAT = 1  # of the file; other formats are refused
@@ -183,14 +182,25 @@ class Weighted:
 
     def save(self, path: Path, form: Format) -> None:
         """Write ``stack.json`` with weights and messages, and a folder for each part."""
-        parts = []
-        for k, (name, part) in enumerate(zip(names_of(self.parts), self.parts, strict=True)):
-            part.save(path / f"part_{k}", form)
-            parts.append({"folder": f"part_{k}", "kernel": name, "draws_sha256": part.record["draws_sha256"]})
+        check_form(form)
+        parts = {f"part_{k}": part for k, part in enumerate(self.parts)}
+        entries = [
+            {"folder": folder, "kernel": name, "draws_sha256": part.record["draws_sha256"]}
+            for (folder, part), name in zip(parts.items(), names_of(self.parts), strict=True)
+        ]
         weights = self.weights.tolist()
-        content = {"format": _FORMAT, "weights": weights, "seed": self.seed, "messages": self.messages, "parts": parts}
+        content = {
+            "format": _FORMAT,
+            "weights": weights,
+            "seed": self.seed,
+            "messages": self.messages,
+            "parts": entries,
+        }
         try:
-            replace_text(path / STACK_FILE, json.dumps(content, indent=2) + "\n")
+            with replacement(path, (STACK_FILE, *parts)) as temporary:
+                for folder, part in parts.items():
+                    part.save(temporary / folder, form)
+                (temporary / STACK_FILE).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
         except OSError as error:
             raise StorageError(
                 f"cannot save the stack to {path}: {error}; make room there, or choose another folder"

@@ -482,7 +482,8 @@ class Posterior:
         """Write ``record.json``, ``data.json`` and ``posterior.nc`` or ``posterior.zarr`` into a folder.
 
         The folder is created if it does not exist. A posterior in the folder is replaced, whatever its format. The
-        folder of a stack has a subfolder for each part, and ``stack.json`` with the weights and messages.
+        folder of a stack has a subfolder for each part, and ``stack.json`` with the weights and messages. If saving
+        fails, an older posterior stays. If the process is killed while it replaces the files, `load` raises an error.
 
         Parameters
         ----------

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -16,10 +17,13 @@ import xarray as xr
 from slayr_py.errors import DataError, StorageError, did_you_mean
 from slayr_py.inference.diagnostics.arviz_tree import arviz_tree, groups_of
 from slayr_py.inference.model import Model
+from slayr_py.inference.records.record import array_digest
 from slayr_py.inference.sampling.run_folder import private_folder
 
 Format = Literal["netcdf", "zarr"]
 
+_RECORD = "record.json"
+_DATA = "data.json"
 _TREES: dict[Format, str] = {"netcdf": "posterior.nc", "zarr": "posterior.zarr"}
 # Version 3 of Zarr has no stable encoding of fixed-length strings, which labels are.
 _ZARR_FORMAT = 2
@@ -35,35 +39,64 @@ def save(folder: Path, record: str, data: Mapping[str, Any], tree: xr.DataTree, 
     DataError
         For an unknown format.
     StorageError
-        If the files cannot be written.
+        If the files cannot be written, or zarr is missing.
     """
-    if form not in get_args(Format):
-        raise DataError(f"unknown format {form!r}{did_you_mean(form, get_args(Format))}")
-    if form == "zarr":
-        _require_zarr()
+    check_form(form)
     plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in data.items()}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # Write to a temporary folder, then move: if the disk is full, an older posterior stays intact.
-        with private_folder(".slayr-save-", folder) as temporary:
-            (temporary / "data.json").write_text(json.dumps(plain) + "\n", encoding="utf-8")
-            (temporary / "record.json").write_text(record, encoding="utf-8")
+        with replacement(folder, (_RECORD, _DATA, _TREES[form]), tuple(_TREES.values())) as temporary:
+            (temporary / _DATA).write_text(json.dumps(plain) + "\n", encoding="utf-8")
+            (temporary / _RECORD).write_text(record, encoding="utf-8")
             if form == "netcdf":
                 tree.to_netcdf(temporary / _TREES[form])
             else:
                 tree.to_zarr(temporary / _TREES[form], zarr_format=_ZARR_FORMAT)
-            # os.replace does not replace a folder that has files; the temporary folder is removed with its content.
-            if (folder / _TREES[form]).is_dir():
-                os.replace(folder / _TREES[form], temporary / "older")
-            for name in ("data.json", _TREES[form], "record.json"):
-                os.replace(temporary / name, folder / name)
-            for other in _trees(folder):
-                if other.name != _TREES[form]:
-                    os.replace(other, temporary / other.name)
     except (OSError, RuntimeError) as error:  # the NetCDF library reports a full disk as a RuntimeError
         raise StorageError(
             f"cannot save the posterior to {folder}: {error}; make room there, or choose another folder"
         ) from error
+
+
+def check_form(form: Format) -> None:
+    """Raise `DataError` for an unknown format, and `StorageError` for Zarr without its package."""
+    if form not in get_args(Format):
+        raise DataError(f"unknown format {form!r}{did_you_mean(form, get_args(Format))}")
+    if form == "zarr":
+        _require_zarr()
+
+
+@contextmanager
+def replacement(folder: Path, names: Sequence[str], others: Sequence[str] = ()) -> Iterator[Path]:
+    """Yield a temporary folder for new files or folders, and move them into a folder at the end.
+
+    If that fails, what was in the folder stays. The first name goes first and comes last, so that a process that is
+    killed meanwhile leaves a folder without it, and no mixture of old and new.
+
+    Parameters
+    ----------
+    folder : Path
+        Created if it does not exist.
+    names : sequence of str
+        What the caller writes, and what it replaces.
+    others : sequence of str
+        What is also removed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with private_folder(".slayr-save-", folder) as temporary, ExitStack() as undo:
+        yield temporary
+        older = temporary / "older"
+        older.mkdir()
+        moves = [(folder / name, older / name) for name in dict.fromkeys((*names, *others)) if (folder / name).exists()]
+        moves += [(temporary / name, folder / name) for name in reversed(names)]
+        for source, target in moves:
+            undo.callback(_move_back, target, source)
+            os.replace(source, target)
+        undo.pop_all()
+
+
+def _move_back(target: Path, source: Path) -> None:
+    if target.exists():  # else it was not moved
+        os.replace(target, source)
 
 
 def load(folder: Path) -> tuple[dict[str, Any], dict[str, Any], xr.DataTree]:
@@ -74,17 +107,24 @@ def load(folder: Path) -> tuple[dict[str, Any], dict[str, Any], xr.DataTree]:
     StorageError
         If the tree is in Zarr format and zarr is not installed.
     ValueError
-        If there is no tree or more than one, or if the tree has content other than numbers and strings.
+        If there is no tree or more than one, if the tree has content other than numbers and strings, if the data are
+        not those of the record, or if another process replaces the files meanwhile.
     OSError, RuntimeError
         If a file cannot be read.
     """
-    record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
-    data = json.loads((folder / "data.json").read_text(encoding="utf-8"))
+    text = (folder / _RECORD).read_text(encoding="utf-8")
+    record = json.loads(text)
+    data = json.loads((folder / _DATA).read_text(encoding="utf-8"))
     trees = _trees(folder)
     if len(trees) != 1:
         present = " and ".join(path.name for path in trees) or f"neither {' nor '.join(_TREES.values())}"
         raise ValueError(f"it has {present}; a saved posterior has exactly one of them")
-    return record, data, _read(trees[0])
+    tree = _read(trees[0])
+    if array_digest(data) != record["data_sha256"]:
+        raise ValueError(f"its {_DATA} does not belong to its {_RECORD}")
+    if (folder / _RECORD).read_text(encoding="utf-8") != text:
+        raise ValueError("another process replaced it meanwhile; load it again")
+    return record, data, tree
 
 
 def check(model: Model, tree: xr.DataTree) -> None:

@@ -226,7 +226,7 @@ def tell(
     trial : Trial or int
         A running trial or its number.
     value : float, optional
-        A number, also as text ("74.3"); of several objectives a sequence, or a mapping of their names or a pandas Series
+        A number, also as text ("74.3"); of several objectives a sequence, a mapping of their names, or a pandas Series
         with these labels. NaN and infinite values fail the trial.
     state : TrialState, optional
         As in `optuna.Study.tell`; a trial without a value needs ``state=TrialState.FAIL`` or ``PRUNED``.

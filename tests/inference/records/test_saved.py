@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import shutil
+from pathlib import Path
 
 import pytest
 import xarray as xr
@@ -17,6 +18,7 @@ from slayr_py.processes import this_process
 
 pytestmark = pytest.mark.stan
 
+MOVED = {"record.json", "data.json", "posterior.nc", "posterior.zarr", "stack.json", "part_0", "part_1"}
 FILES = {"netcdf": "posterior.nc", "zarr": "posterior.zarr"}
 
 
@@ -74,6 +76,63 @@ def test_a_save_that_fails_leaves_the_older_posterior(small, tmp_path, monkeypat
         small[1].save(tmp_path, format=form)
     assert sl.Posterior.load(tmp_path).idata.identical(small[0].idata)
     assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.fixture(scope="module")
+def pairs(small):
+    """An older posterior and a newer one: two fits, and two stacks of them."""
+    stacks = [sl.Posterior.stack(fits, [0.3, 0.7]) for fits in (small, small[::-1])]
+    return {"fit": small, "stack": stacks}
+
+
+def broken_off(monkeypatch, newer, folder, form, at, killed):
+    """Save, but fail at a move, or leave what a process leaves that is killed there; return whether it came so far."""
+    moves = []
+
+    def move(source, target):
+        if Path(target).name in MOVED and "part_" not in str(Path(source).parent):
+            moves.append(target)
+            if len(moves) == at:  # what is moved back comes later
+                raise OSError("the device is gone")
+        os.rename(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(saved.os, "replace", move)
+        if killed:
+            patch.setattr(saved, "_move_back", lambda *_: None)
+        try:
+            newer.save(folder, format=form)
+        except sl.StorageError:
+            return True
+    return False
+
+
+def hashes(posterior):
+    return [fit.record["draws_sha256"] for fit in (posterior.posteriors if posterior.is_stack else [posterior])]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("form", FILES)
+@pytest.mark.parametrize("kind", ["fit", "stack"])
+def test_a_save_that_breaks_off_leaves_the_older_posterior_or_none(pairs, tmp_path, monkeypatch, kind, form, killed):
+    older, newer = pairs[kind]
+    for at in range(1, 8):
+        folder = older.save(tmp_path / str(at), format="zarr")
+        assert broken_off(monkeypatch, newer, folder, form, at, killed) == (at < 7)
+        if killed and 1 < at < 7:
+            with pytest.raises(sl.StorageError, match="not a readable saved"):
+                sl.Posterior.load(folder)
+        else:
+            assert hashes(sl.Posterior.load(folder)) == hashes(older if at < 7 else newer)
+
+
+def test_data_of_another_posterior_are_refused(small, tmp_path):
+    file = small[0].save(tmp_path) / "data.json"
+    data = json.loads(file.read_text())
+    data["y"][0] += 1.0
+    file.write_text(json.dumps(data))
+    with pytest.raises(sl.StorageError, match="its data.json does not belong to its record.json"):
+        sl.Posterior.load(tmp_path)
 
 
 def test_the_files_of_a_killed_save_are_removed_by_the_next(mixed_posterior, tmp_path):
