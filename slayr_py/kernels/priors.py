@@ -85,7 +85,8 @@ class LogNormal(_LocationScale):
     def log_density(self, value: ArrayLike) -> FloatArray:
         x = np.asarray(value, np.float64)
         logarithm = np.log(np.where(x > 0, x, 1.0))
-        return np.where(x > 0, self._normal_log_density(logarithm) - logarithm, -np.inf)
+        density = self._normal_log_density(logarithm) - np.where(self._values[1] > 0, logarithm, 0.0)
+        return np.where(x > 0, density, -np.inf)
 
     @override
     def at_score(self, z: FloatArray) -> FloatArray:

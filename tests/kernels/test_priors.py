@@ -106,6 +106,12 @@ def test_log_densities_are_those_of_scipy(prior, distribution):
     np.testing.assert_allclose(density, expected, rtol=1e-12)
 
 
+def test_the_log_density_of_a_fixed_value_is_0():
+    assert np.all(sl.LogNormal(0, 0).log_density([0.5, 1.0, 2.0]) == 0)
+    assert np.array_equal(sl.LogNormal([1.0, 0.0], [0.0, 1.0]).log_density([3.0, 1.0])[:1], [0.0])
+    assert sl.Normal(1.0, 0).log_density(1.0) == 0
+
+
 def test_log_densities_outside_the_support():
     assert np.all(sl.LogNormal(0, 1).log_density([0.0, -1.0]) == -np.inf)
     assert np.all(sl.Beta(2, 2).log_density([-0.1, 0.0, 1.0, 1.1]) == -np.inf)

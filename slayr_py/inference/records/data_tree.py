@@ -47,15 +47,16 @@ def log_prior(model: Model, posterior: xr.Dataset) -> xr.Dataset:
     """Return the log prior density of each hyperparameter for every draw, in its own unit.
 
     A vector with independent entries has a density for each entry. The density of ``sigma_f`` is conditional on the
-    kernel's hyperparameters, since its prior describes the function's standard deviation. The sum of all densities is
-    the joint density.
+    kernel's hyperparameters, since its prior describes the function's standard deviation. That of a fixed value is 0.
+    The sum of all densities is the joint density.
     """
     reference = model.kernel.reference_variance(model.encoder, flat_draws(model, posterior))
     function_sd = np.sqrt(reference).reshape(posterior.sizes["chain"], posterior.sizes["draw"])
     arrays = {}
     for name, prior in model.priors.items():
         if name in posterior:  # vectors of length 0 are omitted
-            factor = function_sd if name == SIGNAL.name else np.ones(())
+            is_scaled = name == SIGNAL.name and not model.fixed[name].all()
+            factor = function_sd if is_scaled else np.ones(())
             density = prior.log_density(posterior[name].to_numpy() * factor) + np.log(factor)
             arrays[name] = (posterior[name].dims[: density.ndim], density)
     return xr.Dataset(arrays, posterior.coords)

@@ -120,6 +120,13 @@ def shape_of_signal(model, draws):
     return np.sqrt(model.kernel.reference_variance(model.encoder, flat)).reshape(draws["mu"].shape)
 
 
+def test_log_prior_of_a_fixed_value_is_0():
+    encoder = Encoder(conditional_space())
+    gp = sl.GaussianProcess(encoder, Hierarchical("rq", "sum"), priors={"sigma_f": 2.0})
+    fit = gp.fit(encoder.sobol(6, 3), np.arange(6.0), method="laplace", pointwise=False)
+    assert np.all(fit.idata["log_prior"]["sigma_f"] == 0)
+
+
 @pytest.mark.parametrize("method", ["nuts", "laplace", "pathfinder", "map"])
 @KERNELS
 def test_log_prior_is_the_density_of_each_hyperparameter(kernel, space, method):
