@@ -87,7 +87,7 @@ class _Commands(TyperGroup):
             if ctx.params.get("traceback"):
                 raise
             # An error quotes files and studies, whose text may contain control characters.
-            typer.echo(printable(f"slayr: {error}"), err=True)
+            typer.echo(printable(f"slayr: {'. '.join([str(error), *getattr(error, '__notes__', ())])}"), err=True)
             raise typer.Exit(exit_code(error)) from None
         except KeyboardInterrupt:
             typer.echo("slayr: interrupted", err=True)

@@ -30,7 +30,7 @@ from slayr_py.study.storage.costs import SECONDS, cost_of
 from slayr_py.study.storage.objectives import set_names
 from slayr_py.study.storage.opening import describe_storage_error
 from slayr_py.study.storage.optuna_private import id_of_trial, is_stopped, storage_of
-from slayr_py.study.storage.retrying import MOVED, is_storage_error, retries_of, storage_reason, was_deleted
+from slayr_py.study.storage.retrying import is_moved, is_storage_error, retries_of, was_deleted
 from slayr_py.study.storage.suggesting import suggest_all
 from slayr_py.study.storage.workers import MOST_EVALUATIONS, send_heartbeats, worker_storage
 
@@ -187,7 +187,7 @@ class TrialEvaluations:
                     finished = self._tell(trial, future, clock.seconds)
             except BaseException as error:
                 if not isinstance(error, Exception):  # such as Ctrl-C
-                    self._abandon(trial, error)
+                    self._abandon(trial, error, future)
                     self.unsaved.pop(trial.number, None)
                 raise
             if finished is not None:
@@ -380,13 +380,12 @@ class TrialEvaluations:
         succeeded = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         return FAILURES_IN_A_ROW if succeeded else FAILURES_AT_THE_START
 
-    def _abandon(self, trial: Trial, error: BaseException | None) -> None:
+    def _abandon(self, trial: Trial, error: BaseException | None, evaluated: Future[Evaluation] | None = None) -> None:
         """Leave a trial to the next run, with its value if there is one, or fail it if it cannot be resumed."""
         if (unsaved := self.unsaved.get(trial.number)) is not None:
             self._write_interrupted(unsaved)
         count = trial.user_attrs.get(EVALUATIONS_KEY, 0)
-        by_user = error is not None and not isinstance(error, Exception)
-        if (by_user or isinstance(error, DataError)) and count > 0:  # the objective did not end it
+        if count > 0 and not _counts(error, evaluated):
             with suppress(UpdateFinishedTrialError):  # by this run, just before the interrupt
                 trial.set_user_attr(EVALUATIONS_KEY, count - 1)
         self._release(trial, error)
@@ -397,18 +396,20 @@ class TrialEvaluations:
             self._release(trial, error)
             return
         count = trial.user_attrs.get(POSTPONED_KEY, 0) + 1
-        if count >= MOST_EVALUATIONS:
-            self._fail(trial, error)
-            return
-        trial.set_user_attr(POSTPONED_KEY, count)
-        self._release(trial, error)
-        warnings.warn(
-            f"an error ended the run before trial {trial.number} was evaluated ({type(error).__name__}: {error}). The "
-            f"next run tries again; after {MOST_EVALUATIONS} such errors, {count} so far, the trial fails. To fail it "
-            f"now, call Optuna's study.tell({trial.number}, state=optuna.trial.TrialState.FAIL)",
-            RuntimeWarning,
-            stacklevel=6,
-        )
+        try:
+            if count >= MOST_EVALUATIONS:
+                self._fail(trial, error)
+                return
+            error.add_note(
+                f"This error ended the run before trial {trial.number} was evaluated. The next run tries again; after "
+                f"{MOST_EVALUATIONS} such errors, {count} so far, the trial fails. To fail it now, call Optuna's "
+                f"study.tell({trial.number}, state=optuna.trial.TrialState.FAIL)"
+            )
+            trial.set_user_attr(POSTPONED_KEY, count)
+            self._release(trial, error)
+        except Exception as again:  # it must not hide the error; without heartbeats the trial is resumed all the same
+            if not is_storage_error(again):
+                raise
 
     def _release(self, trial: Trial, error: BaseException | None) -> None:
         if (storage := worker_storage(self.study)) is None:
@@ -451,8 +452,27 @@ class TrialEvaluations:
                 results = "; ".join(unsaved.result for unsaved in self.unsaved.values())
                 raise StorageError(f"{reason}. It lacked {results}") from error
             values = "; ".join(map(str, self.unsaved.values()))
-            lacks = "It lacks" if storage_reason(error) == MOVED else "Everything is stored except"
+            lacks = "It lacks" if is_moved(error) else "Everything is stored except"
             raise StorageError(f"{reason}. {lacks} {values}; then run the same study again to resume it") from error
+
+
+def _counts(error: BaseException | None, evaluated: Future[Evaluation] | None) -> bool:
+    """Return whether an evaluation without an outcome counts as one of the trial's attempts.
+
+    It does not if the user has interrupted it, or if it may not have begun.
+
+    Parameters
+    ----------
+    error : BaseException, optional
+        What ended the run.
+    evaluated : Future, optional
+        The evaluation, if it is done: its own error, such as a panic of an extension in Rust, may end it again.
+    """
+    if error is None or isinstance(error, Exception):
+        return not isinstance(error, DataError)
+    if evaluated is None or evaluated.cancelled() or isinstance(error, KeyboardInterrupt):
+        return False
+    return error is evaluated.exception()
 
 
 def _failed(error: Exception) -> Future[Evaluation]:

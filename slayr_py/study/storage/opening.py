@@ -18,7 +18,7 @@ from optuna.storages import BaseStorage
 from slayr_py.errors import StorageError
 from slayr_py.study.storage import workers
 from slayr_py.study.storage.optuna_private import DatabaseStorage, damaged_journal
-from slayr_py.study.storage.retrying import MISSING, MOVED, is_storage_error, storage_reason, was_deleted
+from slayr_py.study.storage.retrying import MISSING, is_moved, is_storage_error, storage_reason, was_deleted
 from slayr_py.study.storage.workers import WorkerStorage
 from slayr_py.threads import ignored_warnings
 
@@ -33,7 +33,6 @@ _URL_FORMAT = (
 _REMEDIES = (
     (r"malformed|not a database|no such (table|column)", "restore a copy of it, or name another storage"),
     (MISSING, "the study was deleted while it ran: run it again to begin a new one"),
-    (MOVED, "put it back"),
     (r"readonly|unable to open|[Pp]ermission", "make the file and its folder readable and writable, or name another"),
     (r"disk I/O|is full|No space|too large", "make room on its disk"),
     (r"locked", "another program has locked it: wait for that program or end it"),
@@ -111,12 +110,10 @@ def translate_storage_errors() -> Iterator[None]:
         damaged = damaged_journal(error) is not None
         if not damaged and not is_storage_error(error):
             raise
-        kept = (
-            ""
-            if damaged or was_deleted(error)
-            else ". Finished evaluations are kept: run the same study again to resume it"
-        )
-        if storage_reason(error) == MOVED:
+        kept = ". Finished evaluations are kept: run the same study again to resume it"
+        if damaged or was_deleted(error):
+            kept = ""
+        elif is_moved(error):
             kept = " and run the same study again"
         raise StorageError(f"the study's storage failed: {describe_storage_error(error)}{kept}") from error
 
@@ -129,7 +126,8 @@ def describe_storage_error(error: BaseException) -> str:
             "of it before this line, which keeps the trials until then, and open that"
         )
     reason = storage_reason(error)
-    return f"{reason}; {_remedy(reason, 'make sure that it can be reached and written')}"
+    remedy = "put it back" if is_moved(error) else _remedy(reason, "make sure that it can be reached and written")
+    return f"{reason}; {remedy}"
 
 
 @contextmanager

@@ -36,11 +36,9 @@ LONGEST_WAIT = 10.0
 """Seconds before the first repetition, twice as long before each further one, and their limit: a run continues at most
 this long after its database has come back."""
 
-MOVED = "the study's file was deleted, moved or replaced while the study ran"
-"""Reason of errors of an SQLite file that is no longer at its path."""
-
+_MOVED = "the study's file was deleted, moved or replaced while the study ran"
 _LASTING = re.compile(
-    rf"{MOVED}|malformed|not a database|no such|readonly|unable to open|[Pp]ermission|denied|authentication"
+    r"malformed|not a database|no such|readonly|unable to open|[Pp]ermission|denied|authentication"
     r"|does not exist"
 )
 
@@ -61,12 +59,23 @@ def was_deleted(error: BaseException) -> bool:
     return isinstance(error, KeyError) and error.args == (f"{MISSING}.",)
 
 
+def is_moved(error: BaseException) -> bool:
+    """Return whether the SQLite file of the study is no longer at its path."""
+    cause = _cause_of(error)
+    driver = getattr(cause, "orig", None) or cause
+    return getattr(driver, "sqlite_errorname", None) == "SQLITE_READONLY_DBMOVED"  # SQLite says "readonly database"
+
+
+def _cause_of(error: BaseException) -> BaseException:
+    return error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ is not None else error
+
+
 def storage_reason(error: BaseException) -> str:
     """Return the first line of the driver's own message, without the additions of SQLAlchemy and Optuna."""
-    cause = error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ is not None else error
+    if is_moved(error):
+        return _MOVED
+    cause = _cause_of(error)
     text = cause.args[0] if was_deleted(cause) else getattr(cause, "orig", None) or cause  # a KeyError quotes its text
-    if getattr(text, "sqlite_errorname", None) == "SQLITE_READONLY_DBMOVED":  # called a readonly database by SQLite
-        return MOVED
     lines = str(text).strip().splitlines()
     return lines[0].rstrip(".") if lines else type(cause).__name__
 
@@ -129,10 +138,10 @@ def retries_of(storage: BaseStorage) -> Retries:
 
 def may_pass(error: BaseException) -> bool:
     """Return whether an error of the storage may pass without a change by the user."""
-    cause = error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ is not None else error
+    cause = _cause_of(error)
     if isinstance(cause, SQLAlchemyError):
         passing = OperationalError | InterfaceError | InternalError | PendingRollbackError | PoolTimeoutError
         lost = isinstance(cause, DBAPIError) and cause.connection_invalidated
         if not lost and not isinstance(cause, passing):
             return False
-    return is_storage_error(error) and _LASTING.search(storage_reason(error)) is None
+    return is_storage_error(error) and not is_moved(error) and _LASTING.search(storage_reason(error)) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
@@ -254,17 +253,30 @@ def without_suggestion(number, error):
 
 @pytest.mark.parametrize("error", [SystemExit(143), ValueError("of a display")])
 def test_an_error_outside_the_objective_leaves_the_trial_to_the_next_run(url, plane, monkeypatch, error):
-    way_out = r"trial 2 .*of a display.* study\.tell\(2, state=optuna\.trial\.TrialState\.FAIL\)"
-    named = isinstance(error, Exception)
-    with pytest.warns(RuntimeWarning, match=way_out) if named else contextlib.nullcontext():
-        with monkeypatch.context() as patch, pytest.raises(type(error)):
-            patch.setattr(evaluation, "suggest_all", without_suggestion(2, error))
-            minimize(bowl, plane, 6, storage=url, **DESIGN)
+    with monkeypatch.context() as patch, pytest.raises(type(error)) as caught:
+        patch.setattr(evaluation, "suggest_all", without_suggestion(2, error))
+        minimize(bowl, plane, 6, storage=url, **DESIGN)
+    assert caught.value is error
+    if isinstance(error, Exception):
+        (note,) = error.__notes__
+        assert "before trial 2 was" in note and "study.tell(2, state=optuna.trial.TrialState.FAIL)" in note
     assert optuna.load_study(study_name="killed", storage=url).trials[2].user_attrs[WORKER_KEY] == ""
     assert minimize(bowl, plane, 6, storage=url, **DESIGN).trials["state"].tolist() == ["COMPLETE"] * 6
 
 
-@pytest.mark.filterwarnings("ignore:an error ended the run before trial 2:RuntimeWarning")
+def test_a_failing_storage_does_not_hide_an_error_outside_the_objective(url, plane, monkeypatch):
+    def no_answer(trial, key, value):
+        raise OSError("no answer")
+
+    def ended(trial, *_):
+        monkeypatch.setattr(optuna.Trial, "set_user_attr", no_answer)
+        raise ValueError("of a display")
+
+    monkeypatch.setattr(evaluation, "suggest_all", ended)
+    with pytest.raises(ValueError, match="of a display"):
+        minimize(bowl, plane, 6, storage=url, **DESIGN)
+
+
 def test_an_error_of_the_sampler_that_recurs_fails_the_trial_in_the_end(url, plane, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(evaluation, "suggest_all", without_suggestion(2, ValueError("of the sampler")))
@@ -276,7 +288,6 @@ def test_an_error_of_the_sampler_that_recurs_fails_the_trial_in_the_end(url, pla
     assert trials[2].user_attrs[FAILURE_KEY] == "of the sampler"
 
 
-@pytest.mark.filterwarnings("ignore:an error ended the run before trial 4:RuntimeWarning")
 @pytest.mark.parametrize("error", [SystemExit(143), DataError("of the sampler")])
 def test_an_error_before_an_evaluation_keeps_the_count_of_killed_ones(url, plane, monkeypatch, error):
     assert exit_code(KILLED_IN_THE_DESIGN, url) == 9
@@ -299,6 +310,27 @@ def test_a_signal_just_after_a_trial_is_complete_ends_the_run_as_its_handler_doe
         minimize(bowl, plane, 6, storage=url, **DESIGN)
     assert states_in(url) == ["COMPLETE"]
     assert minimize(bowl, plane, 6, storage=url, **DESIGN).trials["state"].tolist() == ["COMPLETE"] * 6
+
+
+class PanicError(BaseException):
+    """As extensions in Rust raise it."""
+
+
+@pytest.mark.parametrize("n_parallel", [1, 2])
+def test_a_panic_of_the_objective_counts_as_an_attempt(url, plane, monkeypatch, n_parallel):
+    monkeypatch.setattr(workers, "MOST_EVALUATIONS", 2)
+    first = minimize(bowl, plane, 1, **DESIGN).study.trials[0].params
+
+    def panics(config):
+        if config == first:
+            raise PanicError("panicked")
+        return bowl(config)
+
+    for _ in range(2):
+        with pytest.raises(PanicError):
+            minimize(panics, plane, 6, storage=url, n_parallel=n_parallel, **DESIGN)
+    trials = minimize(panics, plane, 6, storage=url, **DESIGN).study.trials
+    assert [trial.state.name for trial in trials] == ["FAIL"] + ["COMPLETE"] * 5
 
 
 def test_an_interrupt_does_not_count_as_an_attempt(url, plane):
