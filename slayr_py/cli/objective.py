@@ -88,9 +88,9 @@ def command_objective(
     Returns
     -------
     callable
-        Runs the command and returns the number in its last non-empty line of output, for which processes that the
-        command leaves behind have five seconds. Raises `ObjectiveError` if the command does not start, fails (the
-        message has the end of its output), takes too long, or its last line is not a number.
+        Runs the command and returns the number in its last non-empty line of output. Processes that the command leaves
+        behind have five seconds to write it, and are then killed. Raises `ObjectiveError` if the command does not
+        start, fails (the message has the end of its output), takes too long, or its last line is not a number.
 
     Raises
     ------
@@ -213,6 +213,7 @@ def _read(process: subprocess.Popen[bytes], max_seconds: float | None) -> tuple[
                 if not chunk:
                     selector.unregister(key.fd)
             if last is not None and (time.monotonic() >= last or left() == 0.0):
+                _kill(process)  # what the command has left behind
                 break
     process.wait(left())
     output, complaints = (end.decode(errors="replace") for end in ends.values())
