@@ -27,12 +27,16 @@ def cache_dir() -> Path:
     Raises
     ------
     ToolchainError
-        If there is neither, since the user has no home folder.
+        If there is neither, since the user has no home folder, or if a home folder in ``SLAYR_CACHE_DIR`` is unknown.
     """
     chosen = os.environ.get("SLAYR_CACHE_DIR")
     try:
         folder = Path(chosen).expanduser().absolute() if chosen else platformdirs.user_cache_path("slayr")
     except RuntimeError:  # the home folder is unknown
+        if chosen:
+            raise ToolchainError(
+                f"the home folder in SLAYR_CACHE_DIR={chosen} is unknown. Set SLAYR_CACHE_DIR to an absolute path."
+            ) from None
         folder = Path("~")
     if not folder.is_absolute():  # some versions of platformdirs leave "~" as it is
         raise ToolchainError("there is no home folder for the cache. Set SLAYR_CACHE_DIR to a folder.")

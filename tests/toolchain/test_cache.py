@@ -9,7 +9,7 @@ import pytest
 
 from slayr_py.errors import ToolchainError
 from slayr_py.toolchain import compile_program, compile_together, doctor, prepare_build
-from slayr_py.toolchain.cache import locked, remove_leftovers
+from slayr_py.toolchain.cache import cache_dir, locked, remove_leftovers
 
 
 def test_leftovers_of_a_killed_build_are_removed(scripted, source, own_cache):
@@ -61,3 +61,9 @@ def test_folders_that_have_not_been_used_are_removed(scripted, source, own_cache
         code, out, _ = slayr("toolchain", "clean")
     assert code == 0 and out.splitlines()[:-1] == [f"removed {others[1]}", f"removed {others[0]}"]
     assert used.is_dir() and [folder.is_dir() for folder in others] == [False, False, True]
+
+
+def test_an_unknown_home_folder_in_the_setting_is_named(monkeypatch):
+    monkeypatch.setenv("SLAYR_CACHE_DIR", "~nobody-has-this-name/slayr")
+    with pytest.raises(ToolchainError, match=r"SLAYR_CACHE_DIR=~nobody-has-this-name/slayr is unknown.* absolute path"):
+        cache_dir()
