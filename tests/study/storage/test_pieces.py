@@ -14,6 +14,7 @@ from slayr_py.study import create_study, replay
 from slayr_py.study.storage import pieces
 from slayr_py.study.storage.attributes import (
     FIT_KEY,
+    KERNEL_KEY,
     SEARCH_KEY,
     START_KEY,
     SUGGESTION_KEY,
@@ -135,6 +136,26 @@ def test_a_missing_or_altered_piece_of_any_attribute_is_reported(plane, monkeypa
     if key == FIT_KEY:
         with pytest.raises(StorageError, match="a piece of the attribute"):
             fitted_trials(trials[0], FIT_KEY)
+
+
+@pytest.mark.parametrize("piece", ["missing", "altered"])
+def test_a_missing_or_altered_piece_of_an_attribute_of_the_study_is_reported(plane, piece):
+    study = create_study(plane, **OPTIONS)
+    attributes = in_pieces(key := f"{KERNEL_KEY}:mine", {"name": "1" * 100_000})
+    last = list(attributes)[-2]
+    if piece == "missing":
+        del attributes[last]
+    else:
+        attributes[last] = attributes[last].replace("1", "2", 1)
+    for name, value in attributes.items():
+        study.set_user_attr(name, value)
+    with pytest.raises(StorageError, match=f"a piece of the attribute '{key}' of the study is missing or altered. Res"):
+        check_integrity(study)
+
+
+def test_the_reference_comes_after_its_pieces():
+    names = list(in_pieces("mine", "x" * 100_000))
+    assert names[-1] == "mine" and all(name.startswith(PIECE_KEY) for name in names[:-1]) and len(names) > 2
 
 
 def test_versions_without_pieces_see_a_newer_format():
