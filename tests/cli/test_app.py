@@ -78,6 +78,16 @@ def test_each_kind_of_error_has_its_code_and_one_message(slayr, folder):
         slayr("--traceback", "optimize", "absent.toml")
 
 
+def test_the_notes_of_an_error_are_shown(slayr, folder, monkeypatch):
+    def fails(*_, **__):
+        error = DataError("of the sampler")
+        error.add_note("The next run tries again")
+        raise error
+
+    monkeypatch.setattr("slayr_py.cli.optimize.minimize", fails)
+    assert slayr("optimize", "bowl.toml")[2].endswith("slayr: of the sampler. The next run tries again\n")
+
+
 def test_doctor_names_what_is_missing(slayr, monkeypatch):
     checks = [
         SimpleNamespace(name="compiler", ok=True, detail="g++ 12", remedy=""),
