@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Iterable
 
 __all__ = [
@@ -17,6 +18,9 @@ __all__ = [
     "StorageError",
     "ToolchainError",
 ]
+
+
+_PACKAGE = __name__.partition(".")[0]
 
 
 class SlayrError(Exception):
@@ -79,3 +83,13 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 def reason_of(error: Exception) -> BaseException:
     """Return what is wrong with a parameter of ConfigSpace: of its message "illegal settings" the cause."""
     return error.__cause__ or error
+
+
+def level_outside() -> int:
+    """Return the ``stacklevel`` at which a warning of the caller points to the code that has called this package."""
+    frame = inspect.currentframe()
+    level = 0
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE:
+        frame = frame.f_back
+        level += 1
+    return level

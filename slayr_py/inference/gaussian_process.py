@@ -13,7 +13,7 @@ from typing_extensions import Unpack
 
 from slayr_py.arguments import check_flag, check_integer
 from slayr_py.display import Summary
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, level_outside
 from slayr_py.inference.model import Likelihood, Model, Warp
 from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.observed import check_errors, observe
@@ -380,5 +380,5 @@ def _warn_of_cost(n: int) -> None:
             f"thousands of them, and each draw of a prediction needs {8e-9 * n**2:.2g} GB; use GaussianProcess(..., "
             "inducing=200) for a sparse fit in seconds to minutes",
             UserWarning,
-            stacklevel=3,
+            stacklevel=level_outside(),
         )

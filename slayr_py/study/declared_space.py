@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial
 from typing_extensions import Unpack
 
 from slayr_py.acquisition import ignored_beliefs
-from slayr_py.errors import EnqueuedError, did_you_mean
+from slayr_py.errors import EnqueuedError, did_you_mean, level_outside
 from slayr_py.inference import FitKeywords, Posterior
 from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.loop import suggest_next
@@ -142,7 +142,7 @@ class DeclaredSpace(SpaceModel):
                 try:
                     suggest_or_fail(study, trial, self.space, self.encoder)
                 except EnqueuedError as error:
-                    warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=4)
+                    warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=level_outside())
                 else:
                     trials.append(trial)
         return trials

@@ -120,8 +120,10 @@ def test_a_failed_run_of_stan_gives_the_reason_and_no_settings(method):
 @pytest.mark.stan
 def test_a_dense_fit_to_many_observations_warns_of_its_cost(monkeypatch):
     monkeypatch.setattr("slayr_py.inference.gaussian_process.LARGEST_USUAL", 2)
-    with pytest.warns(UserWarning, match=r"the fit has 3 observations: one gradient takes .* s, .*inducing=200"):
+    words = r"the fit has 3 observations: one gradient takes .* s, .*inducing=200"
+    with pytest.warns(UserWarning, match=words) as caught:
         sl.GaussianProcess(SPACE).fit(THREE, [1.0, 2.0, 3.0], method="map")
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.stan

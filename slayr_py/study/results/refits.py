@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from optuna import Study
 from optuna.trial import FrozenTrial
 
-from slayr_py.errors import DataError, StorageError
+from slayr_py.errors import DataError, StorageError, level_outside
 from slayr_py.inference import (
     METHODS,
     Observed,
@@ -104,7 +104,7 @@ def posterior_of(
             f"the posterior of trial {number} is not bit-identical to the posterior of its suggestion: `slayr replay` "
             f"with --trial {number} shows the differences",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=level_outside(),
         )
     return posterior
 

@@ -116,8 +116,10 @@ def test_the_space_is_read_back_under_any_sampler(mixed):
 def test_a_batch_replaces_trials_that_were_enqueued_wrongly(plane):
     study = create_study(plane, n_initial=8, seed=1)
     study.enqueue_trial({"x": 1e9})
-    with pytest.warns(RuntimeWarning, match="trial 0 fails: the enqueued value 1000000000.0 of the parameter 'x'"):
+    words = "trial 0 fails: the enqueued value 1000000000.0 of the parameter 'x'"
+    with pytest.warns(RuntimeWarning, match=words) as caught:
         trials = ask_batch(study, 3)
+    assert caught[0].filename == __file__
     assert [trial.number for trial in trials] == [1, 2, 3] and all(len(trial.params) == 2 for trial in trials)
     assert [trial.state.name for trial in study.trials] == ["FAIL", "RUNNING", "RUNNING", "RUNNING"]
 
