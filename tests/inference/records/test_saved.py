@@ -112,12 +112,12 @@ def hashes(posterior):
 
 
 @pytest.mark.parametrize("killed", [False, True])
-@pytest.mark.parametrize("form", FILES)
-@pytest.mark.parametrize("kind", ["fit", "stack"])
+@pytest.mark.parametrize(("kind", "form"), [("fit", "netcdf"), ("fit", "zarr"), ("stack", "netcdf")])
 def test_a_save_that_breaks_off_leaves_the_older_posterior_or_none(pairs, tmp_path, monkeypatch, kind, form, killed):
     older, newer = pairs[kind]
+    before = older.save(tmp_path / "before", format="zarr" if kind == "fit" else form)
     for at in range(1, 8):
-        folder = older.save(tmp_path / str(at), format="zarr")
+        folder = shutil.copytree(before, tmp_path / str(at))
         assert broken_off(monkeypatch, newer, folder, form, at, killed) == (at < 7)
         if killed and 1 < at < 7:
             with pytest.raises(sl.StorageError, match="not a readable saved"):
