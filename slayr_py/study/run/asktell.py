@@ -26,7 +26,7 @@ from slayr_py.study.run.history import History, add_history, read_history
 from slayr_py.study.run.objective import Values, as_value, by_label, expected_of, split_parts, split_values
 from slayr_py.study.run.pruning import check_pruner
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
-from slayr_py.study.storage.attributes import CONTEXT_KEY, ERROR_KEY
+from slayr_py.study.storage.attributes import ASKED_KEY, CONTEXT_KEY, ERROR_KEY
 from slayr_py.study.storage.columns import Outcomes
 from slayr_py.study.storage.costs import as_cost
 from slayr_py.study.storage.distributions import plain_value
@@ -173,6 +173,7 @@ def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
     with translate_storage_errors():
         space = space_of(study)
         trial = study.ask() if context is None else _ask_in(study, context)
+        trial.set_user_attr(ASKED_KEY, True)
         declared = declared_space_of(study)
         suggest_or_fail(study, trial, space, None if declared is None else declared.encoder)
     return trial
@@ -189,7 +190,10 @@ def ask_batch(study: Study, q: int) -> list[Trial]:
     if not isinstance(study.sampler, StanGPSampler):
         raise DataError(f"the study's sampler is {study.sampler}: only a StanGPSampler suggests batches")
     with translate_storage_errors():
-        return study.sampler.ask_batch(study, q)
+        trials = study.sampler.ask_batch(study, q)
+        for trial in trials:
+            trial.set_user_attr(ASKED_KEY, True)
+    return trials
 
 
 def _ask_in(study: Study, context: Mapping[str, Any]) -> Trial:

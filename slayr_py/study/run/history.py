@@ -20,7 +20,16 @@ from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceErro
 from slayr_py.space import Encoder, is_active
 from slayr_py.study.run.experiment_files import read_experiments
 from slayr_py.study.run.objective import Values, as_value
-from slayr_py.study.storage.attributes import ERROR_KEY, HISTORY, OUTSIDE_KEY, SUGGESTION_KEY, is_history
+from slayr_py.study.storage.attributes import (
+    ASKED_KEY,
+    ERROR_KEY,
+    EVALUATIONS_KEY,
+    HISTORY,
+    OUTSIDE_KEY,
+    SUGGESTION_KEY,
+    WORKER_KEY,
+    is_history,
+)
 from slayr_py.study.storage.columns import (
     IGNORED,
     IGNORED_PREFIXES,
@@ -125,20 +134,24 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
 
     An experiment with the parameters and value of a finished trial is that trial; repeated ones are counted. A warning
     says if it has another known error or cost than the trial, which keeps its own. One without a result yet is a
-    running trial, which gets the result when the experiment has one. ``cost`` is the name of the cost.
+    running trial, which gets the result when the experiment has one; so does a trial of ask and tell. Warnings name
+    stored experiments that are absent or have another value. ``cost`` is the name of the cost.
     """
     if not experiments:
         return
     distributions = space_to_distributions(encoder.space)
-    finished = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
     with search_lock(study):  # processes that start the same study add its history once
-        trials = study.get_trials(deepcopy=False, states=finished)
+        trials = study.get_trials(deepcopy=False)
         there: dict[str, list[FrozenTrial]] = {}
         for trial in trials:
-            there.setdefault(_key(trial.params, finite_values(trial)), []).append(trial)
+            if trial.state.is_finished():
+                there.setdefault(_key(trial.params, finite_values(trial)), []).append(trial)
         changed: dict[str, list[int]] = {}
-        running = [t for t in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)) if is_history(t)]
-        for params, values, y_sd, is_pending, outside, price in experiments:
+        running = [trial for trial in trials if trial.state == TrialState.RUNNING and not _is_of_loop(trial)]
+        added: list[Experiment] = []
+        untold: list[int] = []
+        for experiment in experiments:
+            params, values, y_sd, is_pending, outside, price = experiment
             known: dict[str, Any] = {}
             if y_sd is not None:
                 known[ERROR_KEY] = y_sd[0] if len(y_sd) == 1 else list(y_sd)
@@ -156,11 +169,15 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
             started = next((trial for trial in running if trial.params == params), None)
             if started is not None:
                 running.remove(started)
-                if not is_pending:
+                if not is_pending and not (is_history(started) or ASKED_KEY in started.user_attrs):
+                    untold.append(started.number)
+                elif not is_pending:
                     for key, value in known.items():
                         set_trial_attribute(study, started, key, value)
                     study.tell(started.number, values, ended)
                 continue
+            if not is_pending:
+                added.append(experiment)
             study.add_trial(
                 optuna.trial.create_trial(
                     state=TrialState.RUNNING if is_pending else ended,
@@ -171,13 +188,67 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
                 )
             )
 
+    another = "give the history to a study with another name"
     for name, numbers in changed.items():
-        several = len(numbers) > 1
-        which = f"trial{'s' * several} {', '.join(map(str, numbers))} of study {study.study_name!r}"
+        keep = "keep" if len(numbers) > 1 else "keeps"
         _warn(
-            f"{which} keep{'s' * (not several)} the stored {name}, which differs from that of the history: to use the "
-            "new one, give the history to a study with another name"
+            f"{_which(study, numbers)} {keep} the stored {name}, which differs from that of the history: to use the "
+            f"new one, {another}"
         )
+    for number in untold:
+        _warn(
+            f"left out: an experiment of the history, since {_which(study, [number])} is running at this configuration"
+            ": tell it"
+        )
+    unmatched = [trial for same in there.values() for trial in same if trial.state != TrialState.PRUNED]
+    _warn_of_absent(study, unmatched, [trial.number for trial in running if is_history(trial)], added, another)
+
+
+def _warn_of_absent(
+    study: Study, unmatched: Sequence[FrozenTrial], planned: Sequence[int], added: Sequence[Experiment], another: str
+) -> None:
+    """Warn of stored experiments that a history has no more, or with another value, as one that was just added."""
+    left: dict[str, list[FrozenTrial]] = {}
+    for trial in unmatched:
+        if is_history(trial) or trial.state == TrialState.COMPLETE:
+            left.setdefault(_key(trial.params, None), []).append(trial)
+    corrected = []
+    for experiment in added:
+        if same := left.get(_key(experiment.params, None)):
+            trial = same.pop(0)
+            stored, new = (_value_text(values) for values in (finite_values(trial), experiment.values))
+            corrected.append(f"trial {trial.number} ({stored}, in the history {new})")
+    if corrected:
+        _warn(
+            f"study {study.study_name!r} keeps the stored result of {', '.join(corrected)}, and the new one is another "
+            f"trial: to replace results, {another}"
+        )
+    lacking = sorted(trial.number for same in left.values() for trial in same if is_history(trial))
+    if lacking:
+        what = "are past experiments" if len(lacking) > 1 else "is a past experiment"
+        _warn(
+            f"{_which(study, lacking)}, which the history lacks, {what} that the model learns from: to start without, "
+            f"{another}"
+        )
+    if planned:
+        what = "are planned experiments" if len(planned) > 1 else "is a planned experiment"
+        _warn(
+            f"{_which(study, planned)}, which the history lacks, {what} and still running: tell a result, or "
+            "state=TrialState.PRUNED"
+        )
+
+
+def _which(study: Study, numbers: Sequence[int]) -> str:
+    return f"trial{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} of study {study.study_name!r}"
+
+
+def _value_text(values: Sequence[float] | None) -> str:
+    return "failed" if values is None else ", ".join(f"{value:g}" for value in values)
+
+
+def _is_of_loop(trial: FrozenTrial) -> bool:
+    """Return whether a trial belongs to a run of `minimize`, which tells it."""
+    return WORKER_KEY in trial.user_attrs or EVALUATIONS_KEY in trial.user_attrs
 
 
 def _different(trial: FrozenTrial, known: Mapping[str, Any]) -> list[str]:

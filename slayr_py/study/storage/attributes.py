@@ -68,6 +68,9 @@ HISTORY: Final = "history"
 CONTEXT_KEY = "slayr:context"
 """Trial attribute: values of parameters that the user gave for this trial, by name."""
 
+ASKED_KEY = "slayr:asked"
+"""Trial attribute: true if `ask` or `ask_batch` started it, so that a past experiment may be its result."""
+
 START_KEY = "slayr:start"
 """Trial attribute: the `WarmStart` of the next fit as a dictionary."""
 

@@ -16,7 +16,7 @@ from slayr_py.errors import DataError, SpaceError
 from slayr_py.inference import GaussianProcess
 from slayr_py.kernels import HalfNormal, LogNormal
 from slayr_py.space import Encoder
-from slayr_py.study import Result, ask, create_study, minimize, tell
+from slayr_py.study import Result, ask, ask_batch, create_study, minimize, tell
 from slayr_py.study.run.history import read_history
 from slayr_py.study.storage.attributes import FIT_KEY
 from slayr_py.study.storage.fit_records import with_stored_once
@@ -97,6 +97,62 @@ def test_known_errors_and_costs_added_later_are_not_ignored_silently(plane):
     ]
     assert [trial.user_attrs.get("y_sd") for trial in study.trials] == [None, 0.1, 0.2]
     assert not any("euros" in trial.user_attrs for trial in study.trials)
+
+
+def test_what_the_study_keeps_of_a_corrected_table_is_reported(plane):
+    options = {"storage": optuna.storages.InMemoryStorage(), "study_name": "s", "seed": 1, "n_initial": 9}
+    past = [({"x": float(x), "y": 1.0}, value) for x, value in enumerate([3.0, 4.0, None, 6.0])]
+    table = pd.DataFrame({"x": [4.0, 5.0], "y": 2.0, "value": np.nan, "state": "PENDING"})
+    study = create_study(plane, history=past, **options)
+    with pytest.warns(UserWarning, match="trials 0, 1, 2, 3 of study 's', which the history lacks, are past exp"):
+        create_study(plane, history=table, **options)
+    trial = ask(study)
+    tell(study, trial, 7.0)
+    corrected = [(past[0][0], 3.5), (past[2][0], 5.0), past[3], (trial.params, 8.0)]
+    with pytest.warns(UserWarning) as warned:
+        create_study(plane, history=corrected, **options)
+    another = "give the history to a study with another name"
+    assert [str(each.message) for each in warned] == [
+        "study 's' keeps the stored result of trial 0 (3, in the history 3.5), trial 2 (failed, in the history 5), "
+        f"trial 6 (7, in the history 8), and the new one is another trial: to replace results, {another}",
+        "trial 1 of study 's', which the history lacks, is a past experiment that the model learns from: to start "
+        f"without, {another}",
+        "trials 4, 5 of study 's', which the history lacks, are planned experiments and still running: tell a "
+        "result, or state=TrialState.PRUNED",
+    ]
+    tell(study, 4, state=optuna.trial.TrialState.PRUNED)
+    assert len(study.trials) == 10
+
+
+def test_a_table_tells_the_trials_that_were_asked(plane, tmp_path):
+    options = {"storage": f"sqlite:///{tmp_path / 'lab.db'}", "study_name": "s", "seed": 1, "n_initial": 9}
+    study = create_study(plane, history=PAST, **options)
+    asked = [*ask_batch(study, 2), ask(study)]
+    rows = pd.DataFrame([*(config for config, _ in PAST), *(trial.params for trial in asked)])
+    table = rows.assign(value=[20.0, 1.5, 3.0, None, None], status=["", "", "", "failed", "planned"])
+    table.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.warns(UserWarning) as warned:
+        study = create_study(plane, history=tmp_path / "t.csv", **options)
+    notes = ["row 5 of t.csv: no result yet, counted as running", "row 4 of t.csv: failed"]
+    assert [str(each.message) for each in warned] == notes
+    assert states(study) == ["COMPLETE"] * 3 + ["FAIL", "RUNNING"]
+    assert study.trials[2].value == 3.0 and suggestion(study.trials[2])["phase"] == "initial"
+
+
+def test_a_table_does_not_tell_a_trial_of_a_loop(plane):
+    options = {"storage": optuna.storages.InMemoryStorage(), "study_name": "s", "seed": 1, "n_initial": 9}
+
+    def objective(config):
+        study = create_study(plane, history=[(config, 5.0)], **options)
+        assert states(study) == ["RUNNING", "COMPLETE"]
+        return 6.0
+
+    minimize(objective, plane, budget=1, progress=False, **options)
+    study = create_study(plane, **options)
+    trial = study.ask(study.sampler.strategy.distributions)  # Optuna's, as in its own loop
+    with pytest.warns(UserWarning, match="left out: .* since trial 2 of study 's' is running at this .*: tell it"):
+        create_study(plane, history=[(study.trials[0].params, 5.0), (trial.params, 1.0)], **options)
+    assert len(study.trials) == 3
 
 
 def test_an_infinite_trial_is_not_added_again_to_its_own_study(plane):
