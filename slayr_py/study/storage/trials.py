@@ -92,7 +92,7 @@ def observations(
     """
     wanted = None if numbers is None else set(numbers)
     finished = trials_of(study, (TrialState.COMPLETE, TrialState.PRUNED))
-    names = {name for trial in finished if trial.state == TrialState.COMPLETE for name in trial.constraints}
+    names = _constraint_names(finished)
     usable: list[tuple[FrozenTrial, Configuration, float, float]] = []
     for trial in finished:
         config = trial_configuration(trial, space)
@@ -116,6 +116,10 @@ def observations(
 def observations_of_all(study: Study, space: ConfigurationSpace) -> tuple[Observations, ...]:
     """Return `observations` of each objective; they are values of the same trials."""
     return tuple(observations(study, space, objective=number) for number in range(len(study.directions)))
+
+
+def _constraint_names(trials: Iterable[FrozenTrial]) -> set[str]:
+    return {name for trial in trials if trial.state == TrialState.COMPLETE for name in trial.constraints}
 
 
 def _is_incumbent(trial: FrozenTrial, names: Set[str]) -> bool:
@@ -271,6 +275,14 @@ def left_out(study: Study, space: ConfigurationSpace) -> dict[str, list[int]]:
             reason = f"never asked for {missing}" if missing else "evaluated values that the space does not allow"
             by_reason.setdefault(reason, []).append(trial.number)
     return by_reason
+
+
+def without_constraints(study: Study) -> tuple[list[int], list[str]]:
+    """Return the numbers of complete trials without a value of every constraint, and the names that they lack."""
+    complete = trials_of(study, (TrialState.COMPLETE,))
+    names = _constraint_names(complete)
+    lacking = {trial.number: names - trial.constraints.keys() for trial in complete}
+    return [number for number in lacking if lacking[number]], sorted(set().union(*lacking.values()))
 
 
 def trial_configuration(trial: FrozenTrial, space: ConfigurationSpace) -> Configuration | None:

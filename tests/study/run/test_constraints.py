@@ -79,6 +79,17 @@ def test_the_best_configuration_violates_no_constraint():
     assert constraint_results(result.study, SPACE)["memory"].values.tolist() == stored
 
 
+def test_trials_without_a_constraint_are_never_the_best_and_reported():
+    def objective(config):
+        return config["x"], {"mem": config["x"]}
+
+    words = "^2 trials have no value of constraint 'mem': the model learns from their values, but they are never the "
+    options = {"budget": 3, "n_initial": 5, "seed": 1, "progress": False, "constraints": ["mem <= 8"]}
+    with pytest.warns(UserWarning, match=words) as warned:
+        result = sl.minimize(objective, SPACE, history=[({"x": 0.0}, -1.0), ({"x": 0.5}, 2.0)], **options)
+    assert len(warned) == 1 and result.best_value == min(trial.value for trial in result.study.trials[2:])
+
+
 def test_without_a_feasible_trial_there_is_no_best_configuration():
     result = sl.minimize(lambda c: (c["x"], {"c": 1.0}), SPACE, budget=2, n_initial=2, seed=1, progress=False)
     with pytest.raises(sl.DataError, match="no feasible trial"):
