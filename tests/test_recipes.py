@@ -169,6 +169,12 @@ def test_ask_and_tell(names):
     assert pair[0] != pair[1]
 
 
+@recipe("Ask and tell", 1, seed=MODE)
+def test_constraints_of_asked_trials(names):
+    assert [trial.constraints["memory"] for trial in names["study"].trials][0] % 3 == 1
+    assert names["study"].best_trial.params["layers"] <= 2
+
+
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # of fork, since Python 3.12
 @recipes(*(("Several evaluations at a time", i) for i in (0, 1)), ("Evaluations that take too long", 0), ("Dask", 0))
 def test_evaluations_elsewhere(names):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
@@ -70,10 +71,10 @@ def suggest(
     "failed". A column y_sd has known standard errors. Other columns are left out with a note. Rows count from 1, the
     first below the header.
 
-    The proposals are printed, and written with --output in the form of the table, with the status "planned" and an
-    empty result: append them to the table, and fill in the results. An existing file is replaced only if all its rows
-    are planned and have no result. The page of --report shows the model: where the optimum is, which parameters matter,
-    and what it predicts.
+    The proposals are printed, and written with --output in the form of the table, with the status "planned", an empty
+    result and, if the study has a cost, an empty cost: append them to the table, and fill in the results. An existing
+    file is replaced only if all its rows are planned and have no result. The page of --report shows the model: where
+    the optimum is, which parameters matter, and what it predicts.
 
     Of the configuration file (see slayr optimize --help), [space], [graphs], [gp], [acquisition] and the keys of the
     model in [study] are used; an objective, the storage and the keys of the loop have no effect.
@@ -103,10 +104,17 @@ def suggest(
         if has_different_replicates(options["history"], settings.space, targets) and "noisy" not in options:
             typer.echo("note: repeated experiments have different results, so the objective counts as noisy", err=True)
             options["noisy"] = True
+    cost = options.get("cost")
+    if cost is not None and not {cost, f"user_attrs_{cost}"} & {*form.columns}:
+        form = replace(form, columns=(*form.columns, cost))
     with quiet_optuna():
         study = create_study(settings.space, **options)
         trials = ask_batch(study, n)
         typer.echo(_text(study, [trial.number for trial in trials], targets))
+        records = [suggestion_record(trial) for trial in study.get_trials(deepcopy=False)]
+        modelled = [record for record in records if record.get("phase") == "model"]
+        if cost is not None and modelled and not any("cost" in record for record in modelled):
+            typer.echo(f"note: costs are not modelled: too few experiments have one in the column {cost!r}", err=True)
         if output is not None:
             write_proposals(output, [config_of(trial) for trial in trials], form)
             typer.echo(printable(f"proposals  {output}"))
@@ -121,7 +129,8 @@ def _options(settings: Config, maximize: bool | None, seed: int | None) -> dict[
     if "constraints" in settings.options:
         raise ConfigError(
             "constraints in [study] bound numbers that an objective returns, which slayr suggest does not read; bounds "
-            "on parameters are given by within, and in Python ask and tell take constraints"
+            "on parameters are given by within. In Python, ask and tell take trial.set_constraint(name, excess), which "
+            "holds where the excess is at most 0"
         )
     if maximize is not None:
         if "directions" in options:

@@ -21,7 +21,7 @@ from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.proposer import FittedModels
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
-from slayr_py.study.storage.attributes import store_suggestion, suggestion_record
+from slayr_py.study.storage.attributes import ASKED_KEY, store_suggestion, suggestion_record
 from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.distributions import space_to_distributions, to_configuration, to_params
 from slayr_py.study.storage.objectives import Goal
@@ -144,6 +144,7 @@ class DeclaredSpace(SpaceModel):
                 except EnqueuedError as error:
                     warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=level_outside())
                 else:
+                    trial.set_user_attr(ASKED_KEY, True)
                     trials.append(trial)
         return trials
 

@@ -64,7 +64,7 @@ SPACE = '[space]\nx = { type = "float", lower = 0, upper = 1 }\n'
 @pytest.mark.parametrize(
     ("study", "words", "message"),
     [
-        ('constraints = ["heat <= 1"]', [], "which slayr suggest does not read"),
+        ('constraints = ["heat <= 1"]', [], "ask and tell take trial.set_constraint(name, excess)"),
         ('directions = ["minimize", "maximize"]', ["--maximize"], "are for one objective"),
         ('directions = ["minimize", "maximize"]', ["--target", "y"], "is for one objective; name several"),
         ("", ["--history", "none.csv"], "there is no table none.csv"),
@@ -125,6 +125,21 @@ def test_replicates_planned_experiments_and_decimal_commas_of_a_spreadsheet(tmp_
     header, *cells = Path("next.csv").read_text().splitlines()
     assert header == "x;value;status"
     assert all(re.fullmatch(r"[01],\d+;;planned", line) for line in cells) and len(set(cells)) == 2
+
+
+@pytest.mark.stan
+def test_costs_are_columns_of_the_proposals(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("lab.toml").write_text(f'[study]\nn_initial = 2\ncost = "euros"\n[gp]\nmethod = "map"\n{SPACE}')
+    assert "costs" not in run("lab.toml", "-o", "next.csv")
+    assert Path("next.csv").read_text().startswith("x,value,euros,status\n")
+    Path("runs.csv").write_text("x,value\n0.1,3\n0.5,2\n0.9,4\n")
+    text = run("lab.toml", "--history", "runs.csv", "-o", "next.csv")
+    assert "note: costs are not modelled: too few experiments have one in the column 'euros'" in text
+    assert Path("next.csv").read_text().startswith("x,value,euros,status\n")
+    Path("runs.csv").write_text("x,user_attrs_euros,value\n0.1,1,3\n0.5,2,2\n0.9,3,4\n")
+    assert "costs" not in run("lab.toml", "--history", "runs.csv", "-o", "next.csv")
+    assert Path("next.csv").read_text().startswith("x,user_attrs_euros,value,status\n")
 
 
 def test_replicates_of_a_parameter_called_value_are_found(tmp_path, monkeypatch):

@@ -43,12 +43,14 @@ DEFAULT_BETA = 5.0
 """Weight of a prior of the optimum in studies without a budget: a tenth of the default budget of `minimize`."""
 
 _ELSEWHERE = {
+    "constraints": "before tell, call trial.set_constraint(name, excess): a constraint holds where this is at most 0. "
+    "Constraints on parameters are within=[...]",
     "inducing": "leave it out: beyond 1,000 observations a study fits the mode of the hyperparameters",
     "likelihood": "leave it out: failures='learn' models failed trials by a probit likelihood",
     "maximize": "use direction='maximize'",
     "y_sd": "give the error of each value, as in slayr_py.study.tell(study, trial, value, sd=0.1)",
 }
-"""Arguments of `GaussianProcess` that studies lack, with their replacements."""
+"""Arguments of `GaussianProcess` and `minimize` that studies lack, with their replacements."""
 
 OTHER_LIBRARIES = {
     **dict.fromkeys(("n_trials", "n_calls", "n_iter", "max_evals", "max_iter"), "budget="),

@@ -190,10 +190,7 @@ def ask_batch(study: Study, q: int) -> list[Trial]:
     if not isinstance(study.sampler, StanGPSampler):
         raise DataError(f"the study's sampler is {study.sampler}: only a StanGPSampler suggests batches")
     with translate_storage_errors():
-        trials = study.sampler.ask_batch(study, q)
-        for trial in trials:
-            trial.set_user_attr(ASKED_KEY, True)
-    return trials
+        return study.sampler.ask_batch(study, q)
 
 
 def _ask_in(study: Study, context: Mapping[str, Any]) -> Trial:
