@@ -244,7 +244,7 @@ def hypervolume_figure(study: Study, reference: Reference | None = None) -> Figu
     study : optuna.Study
         With several objectives.
     reference : sequence or mapping of str to float, optional
-        Reference point; by default that of the present front, see `StanGPSampler`.
+        Reference point; by default that of the sampler or else of the present front, see `StanGPSampler`.
 
     Returns
     -------

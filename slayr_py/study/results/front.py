@@ -203,12 +203,18 @@ def beliefs_at_front(study: Study, posteriors: Sequence[Posterior]) -> tuple[Flo
 
 
 def reference_of(study: Study) -> FloatArray | None:
-    """Return the default reference point for the present front, in the user's units; None without a feasible trial."""
+    """Return the reference point of the sampler, by default one for the present front; None without a feasible trial.
+
+    It is in the user's units.
+    """
     check_several(study)
     sign = np.array([goal.sign for goal in goals_of(study)])
     trials = comparable_trials(study)
     if not trials:
         return None
+    declared = declared_space_of(study)
+    if declared is not None and declared.options.reference_point is not None:
+        return given_reference(declared.options.reference_point, goals_of(study))
     values = sign * np.array([trial.values for trial in trials])
     front = sign * np.array([trial.values for trial in front_trials(study)])
     return sign * default_reference(values, front)
