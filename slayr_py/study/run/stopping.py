@@ -21,7 +21,7 @@ from slayr_py.study.model.proposer import FittedModels
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import REGRET_KEY, regret_records, stopping_record, suggestion_record
 from slayr_py.study.storage.objectives import given_reference, goals_of
-from slayr_py.study.storage.optuna_private import partly_fixed
+from slayr_py.study.storage.optuna_private import is_in_loop, partly_fixed
 from slayr_py.study.storage.suggestion import Predicted, SuggestionRecord
 from slayr_py.study.storage.trials import Observations
 from slayr_py.threads import ignoring_underflow, one_thread
@@ -92,7 +92,8 @@ class Regret:
     Notes
     -----
     Use it as ``minimize(..., stop=Regret(0.01))``, or as a callback of Optuna whose study has a `StanGPSampler` with a
-    space: ``study.optimize(objective, n_trials=100, callbacks=[Regret(0.01)])``. It starts after the initial design.
+    space: ``study.optimize(objective, n_trials=100, callbacks=[Regret(0.01)])``. In ask and tell `decide` returns the
+    estimate, or None, and its ``stop`` tells whether the rule holds. It starts after the initial design.
     It shares the fit with the next suggestion. Each estimate is stored in the study: see `slayr_py.study.regret_table`.
     The regret refers to the latent function, without noise, at feasible configurations with the values of ``fixed=``.
 
@@ -110,9 +111,12 @@ class Regret:
         object.__setattr__(self, "probability", probability)
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
-        """Stop the study if the rule holds: a callback of Optuna."""
+        """Stop the loop of the study if the rule holds: a callback of Optuna.
+
+        Ask and tell has no loop to stop: `decide` tells whether the rule holds.
+        """
         estimate = self.decide(study)
-        if estimate is not None and estimate.stop:
+        if estimate is not None and estimate.stop and is_in_loop(study):
             study.stop()
 
     def decide(self, study: Study) -> RegretEstimate | None:

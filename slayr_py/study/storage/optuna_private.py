@@ -244,6 +244,11 @@ def may_stop(study: Study) -> Iterator[None]:
         study._thread_local.in_optimize_loop = before
 
 
+def is_in_loop(study: Study) -> bool:
+    """Return whether this thread belongs to a loop, which ``study.stop()`` ends; elsewhere it raises an error."""
+    return bool(study._thread_local.in_optimize_loop)
+
+
 def is_stopped(study: Study) -> bool:
     """Return whether ``study.stop()`` was called since the loop started."""
     return study._stop_flag

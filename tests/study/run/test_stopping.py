@@ -162,6 +162,17 @@ def test_the_rule_is_a_callback_of_optuna(quick, direction):
 
 
 @pytest.mark.stan
+def test_in_ask_and_tell_the_rule_tells_whether_to_stop(quick):
+    study = create_study(LINE, n_initial=4, seed=1, **quick)
+    rule = loose(epsilon=1e6)
+    while (estimate := rule.decide(study)) is None or not estimate.stop:
+        trial = sl.study.ask(study)
+        sl.study.tell(study, trial, bowl(sl.study.config_of(trial)))
+    rule(study, study.trials[-1])  # no loop to stop
+    assert len(study.trials) == 4 and regret_table(study)["stop"].tolist() == [True]
+
+
+@pytest.mark.stan
 def test_failures_noise_fixed_values_and_parallel_evaluations(quick):
     space = ConfigurationSpace({"x": (-1.0, 1.0), "n": (1, 3)})
 
