@@ -24,7 +24,12 @@ from slayr_py.acquisition.functions import (
     lower_confidence_bound,
     probability_of_improvement,
 )
-from slayr_py.acquisition.maximise import SearchKeywords as SearchKeywords, Suggestion, suggest
+from slayr_py.acquisition.maximise import (
+    SearchKeywords as SearchKeywords,
+    Suggestion,
+    criterion_values,
+    suggest,
+)
 from slayr_py.acquisition.optimum import Optima as Optima, sample_optima as sample_optima
 from slayr_py.acquisition.optimum_prior import (
     Beliefs as Beliefs,
@@ -44,6 +49,7 @@ __all__ = [
     "ProbabilityOfImprovement",
     "Suggestion",
     "beta_schedule",
+    "criterion_values",
     "expected_improvement",
     "from_name",
     "hypervolume",

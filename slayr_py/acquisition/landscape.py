@@ -162,5 +162,10 @@ class Landscape:
         return np.sum(values, axis=0), np.sum(gradients, axis=0)
 
     def _blocks(self, m: int, width: int) -> list[slice]:
-        size = max(1, _BLOCK // self.merit.doubles(width))
-        return [slice(i, i + size) for i in range(0, m, size)]
+        return blocks(m, self.merit.doubles(width))
+
+
+def blocks(m: int, doubles: int) -> list[slice]:
+    """Return slices of m configurations, for each of which the largest array has this size."""
+    size = max(1, _BLOCK // doubles)
+    return [slice(i, i + size) for i in range(0, m, size)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypedDict
 
 import numpy as np
+import pandas as pd
 from ConfigSpace import Configuration
 from numpy.typing import NDArray
 
@@ -22,7 +23,7 @@ from slayr_py.acquisition.effort import DEFAULT, Effort
 from slayr_py.acquisition.feasibility import Feasibility
 from slayr_py.acquisition.identity import NEIGHBOURHOOD, Taken
 from slayr_py.acquisition.interior import Interior
-from slayr_py.acquisition.landscape import Landscape
+from slayr_py.acquisition.landscape import Landscape, blocks
 from slayr_py.acquisition.maximisation import Maximisation
 from slayr_py.acquisition.merit import Merit, OneObjective
 from slayr_py.acquisition.optimum_prior import OptimumPrior
@@ -163,8 +164,7 @@ def suggest(
     """
     if best is None and not feasibility:
         raise DataError("best is None, and no feasibility is modelled; give the best value so far")
-    if best is not None and not np.isfinite(best):
-        raise DataError(f"best must be finite, got {best!r}")
+    goal = np.inf if best is None else _standardised(posterior, best)
     criterion = from_name(acquisition)
     if cost is not None and not criterion.is_logarithm:
         raise DataError(f"acquisition {acquisition!r} cannot be divided by a cost; choose 'ei' or 'pi'")
@@ -184,13 +184,9 @@ def suggest(
 
     def merit(search: AcquisitionSearch) -> OneObjective:
         believed = pending_that_count(search.running, search.models, has_best=best is not None)
-        standardised = np.inf if best is None else (best - posterior.y_mean) / posterior.y_sd
         known = best is not None or believed is not None
-        if not known:
-            standardised = 0.0
-        predictor = posterior.predictor(search.most).with_pending(search.running).linearised(standardised, believed)
-        state = State(standardised, t, len(posterior.encoder.names))
-        return OneObjective(predictor, posterior.n_chains, criterion if known else NoCriterion(), state)
+        what = (criterion, goal) if known else (NoCriterion(), 0.0)
+        return _merit(posterior, *what, t, search.most, search.running, believed)
 
     with one_thread():
         applicable = terms.applicable(has_best=best is not None, is_logarithm=criterion.is_logarithm)
@@ -199,6 +195,93 @@ def suggest(
         found, note = search.run(maximised, rng, least_feasible)
         error = maximised.error(found.encoded, posterior.chains(maximised.predictor.n_draws))
         return search.describe([maximised.predictor], found, error, note)
+
+
+@ignoring_underflow
+def criterion_values(
+    posterior: Posterior,
+    configs: Encoded | Iterable[Mapping[str, object]] | pd.DataFrame,
+    acquisition: str | Acquisition = "ei",
+    *,
+    best: float,
+    t: int = 1,
+    pending: Iterable[Mapping[str, object]] = (),
+    effort: Effort = DEFAULT,
+) -> FloatArray:
+    """Return the values of a criterion at configurations, as `suggest` maximises it.
+
+    Warps, the direction and running evaluations are taken into account; feasibility, costs and beliefs are not.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    configs : iterable of configurations, DataFrame, or Encoded
+        m configurations; columns of a DataFrame that are not parameters of the space are ignored.
+    acquisition : str or Acquisition
+    best : float
+        Best value so far, in the user's units: the smallest, or the largest if ``posterior.maximize``.
+    t : int
+        Iteration, from 1, for the schedule of the confidence bound.
+    pending : iterable of configurations
+        Configurations being evaluated elsewhere: see `suggest`.
+    effort : Effort
+        Its number of draws.
+
+    Returns
+    -------
+    (m,) float64
+        Larger is better, on the scale of `Suggestion.value`: for standardised targets. The expected improvement in the
+        user's units is ``abs(posterior.y_sd)`` times as large.
+
+    Raises
+    ------
+    DataError
+        If ``best`` is not finite, or the acquisition is unknown.
+    SpaceError
+        If a configuration does not belong to the space.
+
+    Examples
+    --------
+    >>> table["ei"] = criterion_values(posterior, table, best=min(y)) * abs(posterior.y_sd)    # doctest: +SKIP
+    """
+    standardised = _standardised(posterior, best)
+    encoded = posterior.encoder.encode(configs, other_columns=True)
+    running = posterior.encoder.encode(list(pending))
+    believed = running if len(running) else None
+    with one_thread():
+        most = _most_draws([posterior], effort)
+        merit = _merit(posterior, from_name(acquisition), standardised, t, most, running, believed)
+        parts = [merit.criterion_values(encoded[rows]) for rows in blocks(len(encoded), merit.doubles(1))]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _standardised(posterior: Posterior, best: float) -> float:
+    if not np.isfinite(best):
+        raise DataError(f"best must be finite, got {best!r}")
+    return (best - posterior.y_mean) / posterior.y_sd
+
+
+def _merit(
+    posterior: Posterior,
+    criterion: Acquisition,
+    best: float,
+    t: int,
+    n_draws: int,
+    running: Encoded,
+    believed: Encoded | None,
+) -> OneObjective:
+    """Return a criterion under at most ``n_draws`` draws that know running configurations; ``best`` is standardised.
+
+    ``believed`` are those whose believed values count as observed ones.
+    """
+    predictor = posterior.predictor(n_draws).with_pending(running).linearised(best, believed)
+    return OneObjective(predictor, posterior.n_chains, criterion, State(best, t, len(posterior.encoder.names)))
+
+
+def _most_draws(posteriors: Sequence[Posterior], effort: Effort) -> int:
+    """Return the most draws of an objective, at least one of each chain."""
+    chains = max(posterior.n_chains for posterior in posteriors)
+    return min(effort.draws, max(chains, _FACTORS // len(posteriors[0].train) ** 2))
 
 
 class SearchKeywords(TypedDict):
@@ -278,9 +361,7 @@ class AcquisitionSearch:
         """Encode the terms of a search."""
         encoder = posteriors[0].encoder
         running = encoder.encode(list(terms.pending))
-        # At least one draw of each chain.
-        chains = max(posterior.n_chains for posterior in posteriors)
-        most = min(terms.effort.draws, max(chains, _FACTORS // len(posteriors[0].train) ** 2))
+        most = _most_draws(posteriors, terms.effort)
         plateaus = None if terms.outcomes is None else Plateaus.of(posteriors[0].train, terms.outcomes)
         return cls(
             posteriors=posteriors,

@@ -146,8 +146,12 @@ class OneObjective(Merit):
 
     @override
     def at(self, encoded: Encoded) -> float:
+        return float(self.criterion_values(encoded)[0])
+
+    def criterion_values(self, encoded: Encoded) -> FloatArray:
+        """Return the criterion at m configurations, (m,)."""
         mean, variance = self.predictor.moments(encoded)
-        return float(self.criterion.value(mean, np.sqrt(variance), self.drawn_state)[0])
+        return self.criterion.value(mean, np.sqrt(variance), self.drawn_state)
 
     @override
     def doubles(self, width: int) -> int:

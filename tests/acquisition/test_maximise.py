@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, Integer
 from testing_spaces import conditional_space
 
 import slayr_py as sl
-from slayr_py.acquisition import expected_improvement, from_name, maximisation, suggest
+from slayr_py.acquisition import criterion_values, expected_improvement, from_name, maximisation, suggest
 from slayr_py.acquisition.criteria import State
 from slayr_py.acquisition.maximisation import _spread
 from slayr_py.acquisition.refinement import refine
@@ -50,6 +51,35 @@ def test_every_criterion_suggests_a_legal_configuration(mixed_posterior, acquisi
     prediction = mixed_posterior.predict([found.config])
     assert found.mean == pytest.approx(prediction.mean[0], rel=0.3, abs=0.3)
     assert found.sd == pytest.approx(prediction.sd[0], rel=0.3)
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize("warp", ["none", "auto", "log"])
+def test_the_values_of_criteria_are_those_of_drawn_functions(warp, maximize):
+    """The moments of draws alone are too large with a warp, and of the wrong sign for a maximum."""
+    space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+    design = Encoder(space).sobol(12, seed=1)
+    sign = -1.0 if maximize else 1.0
+    y = sign * 5 * np.array([np.exp(4 * config["x"]) + config["y"] for config in design])
+    posterior = sl.GaussianProcess(space, warp=warp).fit(design, y, method="laplace", seed=1, maximize=maximize)
+    best = sign * np.quantile(sign * y, 0.3)
+    table = pd.DataFrame([dict(config) for config in Encoder(space).sobol(60, seed=2)]).assign(other="text")
+    drawn = sign * (best - posterior.sample(table, n=20_000, seed=1))
+    scale = abs(posterior.y_sd)
+    gained = np.maximum(drawn, 0)
+    tolerance = 6 * gained.std(axis=0) / np.sqrt(len(drawn)) + 0.05 * gained.mean(axis=0) + 1e-3 * scale
+    values = criterion_values(posterior, table, best=best)
+    assert (np.abs(values * scale - gained.mean(axis=0)) < tolerance).all()
+    likely = criterion_values(posterior, table, "pi", best=best)
+    np.testing.assert_allclose(likely, (drawn > 0).mean(axis=0), atol=0.05)
+    found = suggest(posterior, best=best, t=1, rng=np.random.default_rng(0))
+    pending = [{"x": 0.4, "y": 0.4}]
+    assert criterion_values(posterior, [found.config], best=best) == pytest.approx([found.value])
+    assert (criterion_values(posterior, pending, best=best, pending=pending) < 1e-2 * values.max()).all()
+    assert criterion_values(posterior, [], best=best).shape == (0,)
+    with pytest.raises(sl.DataError, match="best must be finite, got nan"):
+        criterion_values(posterior, table, best=np.nan)
 
 
 def test_starts_are_spread_over_levels():
