@@ -9,6 +9,7 @@ from testing_spaces import conditional_space
 import slayr_py as sl
 from slayr_py.acquisition import criterion_values, expected_improvement, from_name, maximisation, suggest
 from slayr_py.acquisition.criteria import State
+from slayr_py.acquisition.effort import DEFAULT
 from slayr_py.acquisition.maximisation import _spread
 from slayr_py.acquisition.refinement import refine
 from slayr_py.space import Encoder
@@ -57,26 +58,25 @@ def test_every_criterion_suggests_a_legal_configuration(mixed_posterior, acquisi
 @pytest.mark.parametrize("maximize", [False, True])
 @pytest.mark.parametrize("warp", ["none", "auto", "log"])
 def test_the_values_of_criteria_are_those_of_drawn_functions(warp, maximize):
-    """The moments of draws alone are too large with a warp, and of the wrong sign for a maximum."""
+    """With a warp the moments of the draws alone give 1e7 times the improvement, for a maximum the wrong sign."""
     space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
     design = Encoder(space).sobol(12, seed=1)
     sign = -1.0 if maximize else 1.0
-    y = sign * 5 * np.array([np.exp(4 * config["x"]) + config["y"] for config in design])
+    y = sign * np.array([np.exp(2 * np.sin(12 * config["x"]) + np.cos(9 * config["y"])) for config in design])
     posterior = sl.GaussianProcess(space, warp=warp).fit(design, y, method="laplace", seed=1, maximize=maximize)
-    best = sign * np.quantile(sign * y, 0.3)
+    best = sign * (sign * y).min()
     table = pd.DataFrame([dict(config) for config in Encoder(space).sobol(60, seed=2)]).assign(other="text")
     drawn = sign * (best - posterior.sample(table, n=20_000, seed=1))
-    scale = abs(posterior.y_sd)
     gained = np.maximum(drawn, 0)
-    tolerance = 6 * gained.std(axis=0) / np.sqrt(len(drawn)) + 0.05 * gained.mean(axis=0) + 1e-3 * scale
-    values = criterion_values(posterior, table, best=best)
-    assert (np.abs(values * scale - gained.mean(axis=0)) < tolerance).all()
-    likely = criterion_values(posterior, table, "pi", best=best)
-    np.testing.assert_allclose(likely, (drawn > 0).mean(axis=0), atol=0.05)
+    every = {"best": best, "effort": DEFAULT._replace(draws=10_000)}
+    values = criterion_values(posterior, table, **every)
+    miss = values * abs(posterior.y_sd) - gained.mean(axis=0)
+    assert (np.abs(miss) < 6 * gained.std(axis=0) / np.sqrt(len(drawn)) + 1e-3 * gained.mean(axis=0).max()).all()
+    likely = criterion_values(posterior, table, "pi", **every)
+    np.testing.assert_allclose(likely, (drawn > 0).mean(axis=0), atol=0.02)
     found = suggest(posterior, best=best, t=1, rng=np.random.default_rng(0))
-    pending = [{"x": 0.4, "y": 0.4}]
     assert criterion_values(posterior, [found.config], best=best) == pytest.approx([found.value])
-    assert (criterion_values(posterior, pending, best=best, pending=pending) < 1e-2 * values.max()).all()
+    assert criterion_values(posterior, [found.config], best=best, pending=[found.config])[0] < 0.5 * found.value
     assert criterion_values(posterior, [], best=best).shape == (0,)
     with pytest.raises(sl.DataError, match="best must be finite, got nan"):
         criterion_values(posterior, table, best=np.nan)
