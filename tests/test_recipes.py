@@ -171,7 +171,7 @@ def test_ask_and_tell(names):
 
 @recipe("Ask and tell", 1, seed=MODE)
 def test_constraints_of_asked_trials(names):
-    assert [trial.constraints["memory"] for trial in names["study"].trials][0] % 3 == 1
+    assert all("memory" in trial.constraints for trial in names["study"].trials)
     assert names["study"].best_trial.params["layers"] <= 2
 
 

@@ -58,6 +58,19 @@ def test_the_tutorial_runs_from_an_empty_folder_by_the_command_line_alone(tmp_pa
     assert Path("next.csv").read_text() == once  # nothing is stored
 
 
+def test_the_script_of_the_page_reads_the_results_of_its_own_proposals(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("past.csv").write_text("acid,base,filler,value\n0.2,0.5,0.3,1\n0.5,0.3,0.2,2\n")
+    names = {"space": {"acid": (0.0, 1.0), "base": (0.0, 1.0), "filler": (0.0, 0.5)}}
+    script = block("python").replace('"lab",', '"lab",\n    n_initial=20,')
+    exec(script, names)
+    _, *rows = Path("next.csv").read_text().splitlines()
+    with open("past.csv", "a") as file:
+        file.writelines(f"{row},{value}\n" for value, row in enumerate(rows))
+    exec(script, names)
+    assert [trial.value for trial in names["study"].trials] == [1, 2, 0, 1, 2, 3, *[None] * 4]
+
+
 SPACE = '[space]\nx = { type = "float", lower = 0, upper = 1 }\n'
 
 
