@@ -17,7 +17,7 @@ from slayr_py.space import FloatArray
 from slayr_py.study.model.incumbent import front_task
 from slayr_py.study.results.recommendation import is_noisy
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
-from slayr_py.study.sampler import fixed_of
+from slayr_py.study.sampler import declared_space_of, fixed_of
 from slayr_py.study.storage.objectives import check_several, default_reference, given_reference, goals_of
 from slayr_py.study.storage.trials import observations, observations_of_all
 from slayr_py.threads import one_thread
