@@ -92,7 +92,7 @@ def test_an_optimum_inside_the_ranges_of_several_objectives_has_to_be_asked_for(
             study.tell(trial, [(x - 1.0) ** 2 + (y + 1.0) ** 2, (x - 1.5) ** 2 + y])
         logs[interior] = [suggestion(trial)["acquisition"].get("interior", 0.0) for trial in study.trials[4:]]
     assert not any(logs[None])
-    assert min(logs[True]) < 0 and max(logs[True]) == 0
+    assert min(logs[True]) < 0 and max(logs[True]) <= 0
 
 
 def test_an_optimum_inside_the_ranges_needs_one_improvement_and_no_other_belief(plane):
