@@ -17,7 +17,8 @@ observation, and by Bayes' theorem, if b is where the optimum is,
     r = r_0 / (r_0 + (1 - r_0) prod_d w(b_d) / (2/3 + e)),
 
 where 2/3 + e is the integral of w. A best observation at the bounds of several parameters ends the belief for the
-others. With several objectives, w(b_d) is the smallest of the non-dominated observations.
+others. Fixed values tell nothing and have no factor. With several objectives, w(b_d) in the factor is the smallest of
+the non-dominated observations, and the product in r is averaged over them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slayr_py.space import Encoded, Encoder, FloatArray
+from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _PEDESTAL = 0.05  # e; both values are measured in docs/decisions/interior.md
 _ANYWHERE = 0.05  # r_0
@@ -51,18 +52,22 @@ class Interior:
     log_inside: float
 
     @classmethod
-    def of(cls, encoder: Encoder, best: Encoded) -> Interior:
-        """Return the factor, given the configurations of these observations.
+    def of(cls, encoder: Encoder, best: Encoded, fixed: Fixed | None = None) -> Interior:
+        """Return the factor, given the configurations of these observations, and the values that all candidates have.
 
         Parameters in constraints on inputs have no factor: their optimum is often where one holds with equality.
         """
         floats = np.array([d.kind == "float" and d.name not in encoder.constrained for d in encoder.dimensions])
+        if fixed is not None:
+            floats[fixed.columns] = False
         known = floats & best.active  # an inactive parameter has an arbitrary value
-        log_best = np.log(_weight(np.where(known, best.unit_values, 0.5))).min(axis=0)
-        log_density = np.sum(log_best - np.log(2 / 3 + _PEDESTAL), where=known.any(axis=0))
+        log_weight = np.log(_weight(np.where(known, best.unit_values, 0.5)))
+        log_densities = np.sum(log_weight - np.log(2 / 3 + _PEDESTAL), axis=1, where=known)
+        log_density = np.logaddexp.reduce(log_densities) - np.log(len(best))
         log_both = np.log([_ANYWHERE, 1 - _ANYWHERE]) + [0.0, log_density]
         log_anywhere, log_inside = log_both - np.logaddexp(*log_both)
-        return cls(encoder, np.where(floats, log_best, -np.inf), float(log_anywhere), float(log_inside))
+        log_best = np.where(floats, log_weight.min(axis=0), -np.inf)
+        return cls(encoder, log_best, float(log_anywhere), float(log_inside))
 
     def values(self, encoded: Encoded) -> FloatArray:
         """Return the logarithm of the factor (m,) at configurations."""

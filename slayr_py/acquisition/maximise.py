@@ -394,7 +394,7 @@ class AcquisitionSearch:
         inside = None
         if self.interior:
             best = best_first(first, doubtful)[:1] if front is None or not len(front) else front
-            inside = Interior.of(first.encoder, first.train[best])
+            inside = Interior.of(first.encoder, first.train[best], self.kept)
         landscape = Landscape(
             first.encoder,
             merit,

@@ -35,9 +35,9 @@ def weight(u):
     return 4 * u * (1 - u) + 0.05
 
 
-def anywhere(*best):
-    """Probability that the optimum is anywhere, given unit values of the best observation, by quadrature of w."""
-    inside = 0.95 * np.prod([weight(u) / quad(weight, 0.0, 1.0)[0] for u in best])
+def anywhere(*points):
+    """Probability that the optimum is anywhere, given unit values of the best observations, by quadrature of w."""
+    inside = 0.95 * np.mean([np.prod([weight(u) / quad(weight, 0.0, 1.0)[0] for u in point]) for point in points])
     return 0.05 / (0.05 + inside)
 
 
@@ -47,7 +47,7 @@ def test_only_floats_nearer_to_a_bound_than_the_best_one_have_a_factor():
     for x in (2.0, 5.0, 8.0):  # as near to the other bound as the best one is to its own
         np.testing.assert_allclose(interior.values(at(encoder, x=x, z=0.0, n=9, kind="b")), 0.0, atol=1e-12)
     product = weight(0.1) / weight(0.2) * weight(0.0) / weight(0.5)
-    r = anywhere(0.2, 0.5)
+    r = anywhere((0.2, 0.5))
     np.testing.assert_allclose(interior.values(at(encoder, x=9.0, z=1.0)), np.log(r + (1 - r) * product))
     at_bound = Interior.of(encoder, at(encoder, x=10.0, z=-1.0))
     assert at_bound.values(at(encoder, x=0.0, z=1.0)) == 0
@@ -61,7 +61,7 @@ def test_a_best_observation_at_bounds_of_several_parameters_ends_the_belief_for_
     for at_bounds in range(4):
         best = rest | {f"x{i}": 0.0 for i in range(at_bounds)}
         cost.append(-float(Interior.of(encoder, at(encoder, **best)).values(corner)[0]))
-        np.testing.assert_allclose(cost[-1], -np.log(anywhere(*best.values())), rtol=0.02)  # the product is small
+        np.testing.assert_allclose(cost[-1], -np.log(anywhere(best.values())), rtol=0.02)  # the product is small
     assert cost[0] > cost[1] > cost[2] > cost[3] > 0
     assert cost[3] < 0.1 < 3 < cost[0]
 
@@ -71,8 +71,28 @@ def test_a_front_may_end_at_the_bounds_of_some_parameters():
     ends = at(encoder, x=0.0, z=0.0).concatenate(at(encoder, x=5.0, z=0.2))
     interior = Interior.of(encoder, ends)
     assert interior.values(at(encoder, x=10.0, z=0.2)) == 0
-    nearer = at(encoder, x=10.0, z=1.0)
-    assert interior.values(nearer) == Interior.of(encoder, at(encoder, x=0.0, z=0.2)).values(nearer) < 0
+    r = anywhere((0.0, 0.5), (0.5, 0.6))
+    nearer = interior.values(at(encoder, x=10.0, z=1.0))
+    np.testing.assert_allclose(nearer, np.log(r + (1 - r) * weight(1.0) / weight(0.6)))
+
+
+def test_points_of_a_front_count_one_by_one_as_places_of_the_optimum():
+    encoder = Encoder(ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)}))
+    ends = at(encoder, x=0.0, y=0.3).concatenate(at(encoder, x=0.3, y=0.0))
+    np.testing.assert_allclose(np.exp(Interior.of(encoder, ends).log_anywhere), anywhere((0.0, 0.3)))
+
+
+def test_fixed_values_are_no_evidence_and_have_no_factor():
+    values = {"x0": 0.3, "x1": 0.4, "x2": 0.6}
+    free = Encoder(ConfigurationSpace({name: (0.0, 1.0) for name in values}))
+    whole = Encoder(ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(5)}))
+    given = {"x3": 0.0, "x4": 1.0}
+    interior = Interior.of(whole, at(whole, **values, **given), whole.fix(given, ""))
+    near = values | {"x0": 0.01}
+    np.testing.assert_allclose(
+        interior.values(at(whole, **near, **given)), Interior.of(free, at(free, **values)).values(at(free, **near))
+    )
+    assert interior.values(at(whole, **values, x3=0.0, x4=0.5)) == 0
 
 
 def test_gradient():
