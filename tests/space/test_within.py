@@ -129,6 +129,25 @@ def test_draws_from_a_hundredth_of_a_range_are_uniform(within, first):
     assert np.ptp(np.bincount(part)) < 200
 
 
+@pytest.mark.parametrize("within", ["abs(a * b - 0.3) <= 3e-5", "abs(a**2 + b**2 + c**2 + d**2 + e**2 - 1) <= 1e-4"])
+def test_draws_from_thin_regions_are_spread(within):
+    """So few chains are inside that all draws would be near the same points."""
+    encoder = Encoder(ConfigurationSpace({name: (0.0, 1.0) for name in "abcde"}), within=[within])
+    drawn, inside = encoder.resolve(encoder.uniform(300, np.random.default_rng(1)))
+    assert inside.all()
+    assert len(np.unique(drawn.unit_values.round(2), axis=0)) > 290
+    assert (drawn.unit_values[:, :2].std(axis=0) > 0.15).all()
+
+
+def test_separate_parts_have_draws_in_proportion_to_their_volumes():
+    """Chains begin in the middle of one of two balls."""
+    near, far = ("+".join(f"({name} - {centre})**2" for name in "abc") for centre in (0.5, 0.2))
+    either = f"({near} + {far} - abs({near} - ({far}))) / 2 <= 0.01"
+    encoder = Encoder(ConfigurationSpace({name: (0.0, 1.0) for name in "abc"}), within=[either])
+    drawn = encoder.resolve(encoder.uniform(1000, np.random.default_rng(1)))[0].unit_values
+    assert 0.42 < (drawn.mean(axis=1) > 0.35).mean() < 0.58
+
+
 def test_a_move_is_the_nearest_configuration_with_the_constraints():
     """Compare with the textbook's projection on the simplex: subtract a threshold and cut at 0."""
     encoder = Encoder(mixture(), within=["x1 + x2 + x3 == 1"])

@@ -2,9 +2,10 @@
 
 A chain moves along a random line to a uniform point of the part inside the polytope. If a point is outside of further
 constraints, the part shrinks to the present point and another one is drawn, as in slice sampling (Neal 2003, Ann. Stat.
-31): the uniform distribution stays invariant. After the first third of the steps, chains without a point inside go on
-from those of others, and directions follow the covariance of the chains, so that long and thin regions are crossed in a
-few steps.
+31): the uniform distribution stays invariant. Chains first move without the further constraints, so that they hit the
+region nearly independently of their start. After the first third of the later steps, chains without a point inside go
+on from those of others, and directions follow the covariance of the chains, so that long and thin regions are crossed
+in a few steps.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from slayr_py.space.within.polytope import Polytope
 _STEPS = 30  # of a chain, plus some for each coordinate; chosen by hand
 _STEPS_PER_COORDINATE = 6  # steps change one direction at a time
 _SHRINKAGES = 6  # of a line towards the current point, after which a chain stays where it is
+_HITS = 20  # least number of chains inside for others to join them; of fewer than 40 chains, a half
+_HIT_SHARE = 0.03  # and their least share: copies of fewer do not part in thin regions; both chosen by hand
 _PARALLEL = 1e-12  # a line with a smaller slope to a face does not reach it
 
 Inside = Callable[[FloatArray, NDArray[np.intp]], NDArray[np.bool_]]
@@ -42,8 +45,8 @@ def hit_and_run(
     start : (d,) float64
         An interior point.
     inside : callable, optional
-        A chain that has no point inside yet moves in the whole polytope, and later joins a chain that has one. The
-        constraints must be the same for all chains.
+        A chain that has no point inside yet moves in the whole polytope, and later joins a chain that has one; if few
+        have, it may end outside. The constraints must be the same for all chains.
     log_density : callable, optional
         Log density of points (k, d); by default uniform.
     """
@@ -59,14 +62,18 @@ def hit_and_run(
         return place(points)
     room = polytope.limits - polytope.inequalities @ start
     everyone = np.arange(count)
-    within = np.ones(count, dtype=np.bool_) if inside is None else inside(place(points), everyone)
+    within = np.full(count, inside is None)
+    enough = max(min(_HITS, count // 2), _HIT_SHARE * count)
     shape = np.eye(dimension)
     steps = _STEPS + _STEPS_PER_COORDINATE * dimension
-    for step in range(steps):
-        if step >= steps // 3 and within.any() and not within.all():
+    third = steps // 3
+    for step in range(0 if inside is None else -third, steps):
+        if step == 0 and inside is not None:
+            within = inside(place(points), everyone)
+        if third <= step <= 2 * third and not within.all() and np.count_nonzero(within) >= enough:
             points[~within] = points[rng.choice(np.flatnonzero(within), np.count_nonzero(~within))]
             within[:] = True
-        if step == steps // 3 and count > 2 * dimension:
+        if step in (0, third) and count > 2 * dimension:
             covariance = np.cov(points.T).reshape(dimension, dimension)
             if np.any(covariance):  # a region without a volume lets no chain move
                 shape = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(dimension))
@@ -76,7 +83,7 @@ def hit_and_run(
         moved = lower + rng.random(count) * (upper - lower)
         proposals = points + moved[:, None] * directions
         good = np.ones(count, dtype=np.bool_)
-        if inside is not None:
+        if inside is not None and step >= 0:
             good = inside(place(proposals), everyone)
             retry = np.flatnonzero(within & ~good)
             for _ in range(_SHRINKAGES):
@@ -93,7 +100,8 @@ def hit_and_run(
             gain = log_density(place(proposals)) - log_density(place(points))
             accept &= np.log(rng.random(count)) < gain
         points[accept] = proposals[accept]
-        within = within | (good & accept)
+        if step >= 0:
+            within = within | (good & accept)
     return place(points)
 
 
