@@ -23,7 +23,7 @@ _DRAWS = 64  # of the hyperparameters
 _FUNCTIONS = 256  # several for each draw; the standard error of a probability of 1/2 is about 0.03
 _REFINEMENTS = 10  # rounds that refine each minimum; chosen by hand
 _PERTURBATIONS = 16  # of each minimum in a round; chosen by hand
-_TOGETHER = 4  # functions that share perturbations: those of one draw, whose covariances are computed together
+_PERTURBATIONS_PER_DRAW = 4  # the most for each draw: functions of few draws share many; chosen by hand
 _ELSEWHERE = 1000  # candidates from the whole space
 
 
@@ -84,8 +84,11 @@ def sample_optima(
     pool = Candidates.at(evaluated[rows], rng, fixed).join(anchors).join(candidates(posterior, rng, _ELSEWHERE, fixed))
     values = np.column_stack([at_evaluated[:, rows], draws(pool.encoded[len(rows) :])])
     found = pool[np.argmin(values, axis=1)]
+    n_draws = min(_DRAWS, posterior.n_draws)
+    perturbations = min(_PERTURBATIONS, _PERTURBATIONS_PER_DRAW * n_draws)
+    together = -(-_FUNCTIONS // n_draws)  # the functions of one draw, whose covariances are computed together
     found, lowest = descend(
-        draws, found, values.min(axis=1), rng, fixed, _REFINEMENTS, _PERTURBATIONS, together=_TOGETHER
+        draws, found, values.min(axis=1), rng, fixed, _REFINEMENTS, perturbations, together=together
     )
     every = pool.join(found).encoded
     regrets = np.maximum(np.column_stack([values, draws(every[len(pool) :])]) - lowest[:, None], 0.0)

@@ -67,10 +67,10 @@ class Expansion:
         values = self.draws["mu"][:, None, None] + cross @ self.weights
         return np.asarray(values.transpose(0, 2, 1).reshape(-1, len(new)))
 
-    def at(self, rows: NDArray[np.intp]) -> Expansion:
-        """Return the functions of some of the draws."""
+    def at(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Expansion:
+        """Return some of the functions of each of some draws."""
         draws = {name: values[rows] for name, values in self.draws.items()}
-        return replace(self, draws=draws, weights=self.weights[rows])
+        return replace(self, draws=draws, weights=self.weights[rows][:, :, columns])
 
     @property
     def warp(self) -> FloatArray | None:
@@ -119,7 +119,10 @@ class DrawnFunctions:
         return self.y_mean + self.y_sd * values
 
     def some(self, rows: NDArray[np.intp]) -> tuple[DrawnFunctions, NDArray[np.intp]]:
-        """Return the functions of the draws that some functions (r,) belong to, and the places of these, (r,)."""
+        """Return few functions with some of them (r,) among them, and the places of these, (r,).
+
+        They are all combinations of a draw and of a place within a draw that the functions have.
+        """
         expansions = []
         places = np.empty(len(rows), dtype=np.intp)
         first = 0
@@ -128,9 +131,10 @@ class DrawnFunctions:
             each = expansion.weights.shape[2]
             mine = (rows >= first) & (rows < first + len(expansion))
             if mine.any():
-                draws, place = np.unique((rows[mine] - first) // each, return_inverse=True)
-                places[mine] = known + place * each + (rows[mine] - first) % each
-                expansions.append(expansion.at(draws))
+                draws, draw = np.unique((rows[mine] - first) // each, return_inverse=True)
+                columns, column = np.unique((rows[mine] - first) % each, return_inverse=True)
+                places[mine] = known + draw * len(columns) + column
+                expansions.append(expansion.at(draws, columns))
                 known += len(expansions[-1])
             first += len(expansion)
         return replace(self, expansions=tuple(expansions)), places

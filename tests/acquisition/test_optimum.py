@@ -31,6 +31,21 @@ def test_locations_have_the_distribution_of_joint_draws_on_a_grid(maximize):
     assert found.regrets.min() >= 0 and np.all(found.regrets.min(axis=1) < 1e-9)
 
 
+def test_all_functions_of_a_point_estimate_share_few_perturbations(monkeypatch):
+    tried = []
+    lower = JointDraws.lower
+    monkeypatch.setattr(
+        JointDraws,
+        "lower",
+        lambda draws, new, lowest: tried.append((len(new), len(lowest))) or lower(draws, new, lowest),
+    )
+    x = np.array([[1.0], [4.0], [8.0]])
+    posterior = sl.GaussianProcess(LINE, "MAT52", inducing=3).fit(x, x[:, 0], method="map", seed=1)
+    sample_optima(posterior, posterior.train, np.random.default_rng(1))
+    assert {count for _, count in tried[-10:]} == {256}
+    assert max(m for m, _ in tried) <= 4 * 256
+
+
 def test_evaluated_configurations_are_feasible_in_all_functions():
     x = np.array([[1.0], [4.0], [4.0], [8.0]])
     options = {"method": "laplace", "seed": 1}
