@@ -54,15 +54,16 @@ def check_number(name: str, value: Any, least: float | None = None) -> float:
     Raises
     ------
     DataError
-        If the value is not finite (booleans are rejected), or not positive; with ``least``, if it is smaller than that.
+        If the value is not finite (booleans are rejected), or not positive; with ``least``, if it is smaller than that,
+        which may be ``-inf``.
     """
     try:
         number = float("nan") if isinstance(value, bool | np.bool_) else to_float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = float("nan")
-    if not (number > 0 if least is None else number >= least) or number == float("inf"):
-        wanted = "positive" if least is None else f"at least {least:g}"
-        raise DataError(f"{name} must be {wanted} and finite, got {value!r}")
+    if not (number > 0 if least is None else number >= least) or not np.isfinite(number):
+        wanted = "positive and " if least is None else f"at least {least:g} and " * bool(np.isfinite(least))
+        raise DataError(f"{name} must be {wanted}finite, got {value!r}")
     return number
 
 

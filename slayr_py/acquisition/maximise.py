@@ -28,6 +28,7 @@ from slayr_py.acquisition.maximisation import Maximisation
 from slayr_py.acquisition.merit import Merit, OneObjective
 from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.acquisition.plateaus import Plateaus
+from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, Fixed, FloatArray
@@ -205,7 +206,7 @@ def criterion_values(
     *,
     best: float,
     t: int = 1,
-    pending: Iterable[Mapping[str, object]] = (),
+    pending: Encoded | Iterable[Mapping[str, object]] | pd.DataFrame = (),
     effort: Effort = DEFAULT,
 ) -> FloatArray:
     """Return the values of a criterion at configurations, as `suggest` maximises it.
@@ -219,10 +220,11 @@ def criterion_values(
         m configurations; columns of a DataFrame that are not parameters of the space are ignored.
     acquisition : str or Acquisition
     best : float
-        Best value so far, in the user's units: the smallest, or the largest if ``posterior.maximize``.
+        Best value so far, in the user's units: the smallest, or the largest if ``posterior.maximize``. The confidence
+        bound needs it too: under a warp, its moments are on the scale of the tangent at the best value.
     t : int
         Iteration, from 1, for the schedule of the confidence bound.
-    pending : iterable of configurations
+    pending : iterable of configurations, DataFrame, or Encoded
         Configurations being evaluated elsewhere: see `suggest`.
     effort : Effort
         Its number of draws.
@@ -236,7 +238,7 @@ def criterion_values(
     Raises
     ------
     DataError
-        If ``best`` is not finite, or the acquisition is unknown.
+        If ``best`` is not finite, the acquisition is unknown, or another argument is out of range or of another type.
     SpaceError
         If a configuration does not belong to the space.
 
@@ -244,9 +246,14 @@ def criterion_values(
     --------
     >>> table["ei"] = criterion_values(posterior, table, best=min(y)) * abs(posterior.y_sd)    # doctest: +SKIP
     """
+    if not isinstance(posterior, Posterior):
+        raise DataError(f"posterior must be a single Posterior, got {posterior!r:.200}")
+    if not isinstance(effort, Effort):
+        raise DataError(f"effort must be an Effort, such as Effort(draws=200), got {effort!r:.200}")
+    t = check_integer("t", t)
     standardised = _standardised(posterior, best)
     encoded = posterior.encoder.encode(configs, other_columns=True)
-    running = posterior.encoder.encode(list(pending))
+    running = posterior.encoder.encode(pending, other_columns=True)
     believed = running if len(running) else None
     with one_thread():
         most = _most_draws([posterior], effort)
@@ -256,9 +263,7 @@ def criterion_values(
 
 
 def _standardised(posterior: Posterior, best: float) -> float:
-    if not np.isfinite(best):
-        raise DataError(f"best must be finite, got {best!r}")
-    return (best - posterior.y_mean) / posterior.y_sd
+    return (check_number("best", best, least=-np.inf) - posterior.y_mean) / posterior.y_sd
 
 
 def _merit(

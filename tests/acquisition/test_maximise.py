@@ -82,6 +82,33 @@ def test_the_values_of_criteria_are_those_of_drawn_functions(warp, maximize):
         criterion_values(posterior, table, best=np.nan)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"best": None}, "best must be finite, got None"),
+        ({"best": True}, "best must be finite, got True"),
+        ({"best": [0.3, 0.4]}, "best must be finite"),
+        ({"best": np.array([0.3, 0.4])}, "best must be finite"),
+        ({"t": "3"}, "t must be an integer >= 1, got '3'"),
+        ({"t": 1.5}, "t must be an integer >= 1, got 1.5"),
+        ({"effort": 200}, r"effort must be an Effort, such as Effort\(draws=200\), got 200"),
+        ({"posterior": []}, r"posterior must be a single Posterior, got \[\]"),
+    ],
+)
+def test_wrong_arguments_of_criterion_values_are_named(branin_posterior, branin_data, wrong, message):
+    arguments = {"posterior": branin_posterior, "configs": branin_data[1], "best": 0.3, **wrong}
+    with pytest.raises(sl.DataError, match=message):
+        criterion_values(**arguments)
+
+
+def test_configurations_that_are_pending_may_be_a_table(branin_posterior, branin_data):
+    configs = [dict(config) for config in branin_posterior.encoder.sobol(2, seed=1)]
+    table = pd.DataFrame(configs).assign(other="text")
+    values = criterion_values(branin_posterior, table, best=branin_data[2].min(), pending=table)
+    expected = criterion_values(branin_posterior, configs, best=branin_data[2].min(), pending=configs)
+    np.testing.assert_array_equal(values, expected)
+
+
 def test_starts_are_spread_over_levels():
     """At most three starts of a level come first, if the best candidates share one."""
     encoder = Encoder(ConfigurationSpace({"x": (0.0, 1.0), "level": ["a", "b", "c"]}))
