@@ -10,9 +10,9 @@ from optuna.trial import TrialState
 from testing_studies import NUTS, advance, bowl, suggestion
 
 import slayr_py as sl
-from slayr_py.acquisition import ExpectedImprovement, suggest
+from slayr_py.acquisition import ExpectedImprovement, criterion_values, suggest
 from slayr_py.errors import DataError, InferenceError
-from slayr_py.study import ask, config_of, create_study, fit_notes, space_to_distributions, tell
+from slayr_py.study import ask, config_of, create_study, fit_notes, posterior_of, space_to_distributions, tell
 from slayr_py.study.model import proposal, proposer
 from slayr_py.study.storage.attributes import LOCK_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
@@ -51,6 +51,19 @@ def test_an_improvement_below_the_tolerance_is_sought_further_away(direction, pl
     assert small == plain and "beyond" not in plain[1]
     assert large[1]["beyond"] == large[1]["best"] - sign * 5.0
     assert large[0] != plain[0] and large[1]["value"] < plain[1]["value"]
+
+
+@pytest.mark.parametrize(("options", "known"), [({"noisy": True}, "best"), ({"tolerance": 5.0}, "beyond")])
+def test_a_record_has_the_best_value_with_which_the_criterion_is_that_of_the_search(options, known, plane, quick):
+    study = create_study(plane, n_initial=4, seed=2, **options, **quick)
+    for _ in range(6):
+        trial = ask(study)
+        study.tell(trial, bowl(config_of(trial)))
+    used = suggestion(study.trials[-1])["acquisition"]
+    posterior = posterior_of(study, 5)
+    assert known in used
+    values = criterion_values(posterior, [study.trials[-1].params], used["name"], best=used.get("beyond", used["best"]))
+    assert values == pytest.approx([used["value"]], rel=1e-6)
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
