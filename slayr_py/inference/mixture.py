@@ -26,11 +26,10 @@ from slayr_py.inference.prediction.distribution import common_pivot
 from slayr_py.inference.prediction.draws import Chains, counts, evenly, thinned
 from slayr_py.inference.prediction.mixture_predictor import MixturePredictor
 from slayr_py.inference.prediction.predictor import Predictor
-from slayr_py.inference.records.saved import Format, check_form, replacement
+from slayr_py.inference.records.saved import PART, STACK_FILE, Format, check_form, replacement
 from slayr_py.inference.stacking.weights import stacking_weights
 from slayr_py.space import FloatArray
 
-STACK_FILE = "stack.json"
 _FORMAT = 1  # of the file; other formats are refused
 _FEWEST = 100  # draws of a mixture, so that weights of point estimates are represented to a percent
 _FEWEST_OF_CHAIN = 4  # draws of a chain that are needed for a Monte Carlo error
@@ -75,12 +74,8 @@ class Alone:
         return self.part.summary()
 
     def save(self, path: Path, form: Format) -> None:
-        """Write the fit into a folder; it replaces a saved stack there."""
+        """Write the fit into a folder."""
         self.part.save(path, form)
-        try:
-            (path / STACK_FILE).unlink(missing_ok=True)
-        except OSError as error:
-            raise StorageError(f"cannot replace the stack in {path}: {error}; choose another folder") from error
 
 
 class Weighted:
@@ -183,7 +178,7 @@ class Weighted:
     def save(self, path: Path, form: Format) -> None:
         """Write ``stack.json`` with weights and messages, and a folder for each part."""
         check_form(form)
-        parts = {f"part_{k}": part for k, part in enumerate(self.parts)}
+        parts = {f"{PART}{k}": part for k, part in enumerate(self.parts)}
         entries = [
             {"folder": folder, "kernel": name, "draws_sha256": part.record["draws_sha256"]}
             for (folder, part), name in zip(parts.items(), names_of(self.parts), strict=True)
@@ -215,9 +210,9 @@ class Weighted:
                 raise ValueError(f"its format is {content['format']!r:.80}, this version reads {_FORMAT}")
             parts = []
             for k, entry in enumerate(content["parts"]):
-                part = Part.load(path / f"part_{k}")
+                part = Part.load(path / f"{PART}{k}")
                 if part.record["draws_sha256"] != entry["draws_sha256"]:
-                    raise ValueError(f"part_{k} belongs to another stack")
+                    raise ValueError(f"{PART}{k} belongs to another stack")
                 parts.append(part)
             messages = [str(message) for message in content["messages"]]
             return cls(parts, content["weights"], content["seed"], messages)

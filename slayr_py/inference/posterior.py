@@ -15,14 +15,14 @@ from slayr_py.arguments import check_integer
 from slayr_py.errors import DataError
 from slayr_py.inference.diagnostics.arviz_tree import prepare, to_arviz
 from slayr_py.inference.diagnostics.checks import Diagnostics
-from slayr_py.inference.mixture import STACK_FILE, Alone, Mixture, Weighted, names_of
+from slayr_py.inference.mixture import Alone, Mixture, Weighted, names_of
 from slayr_py.inference.model import Model
 from slayr_py.inference.part import Engine, Part
 from slayr_py.inference.prediction.components import Components
 from slayr_py.inference.prediction.distribution import Latent, Prediction
 from slayr_py.inference.prediction.draws import Chains
 from slayr_py.inference.prediction.predictor import Predictor
-from slayr_py.inference.records.saved import Format
+from slayr_py.inference.records.saved import STACK_FILE, Format
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, FloatArray

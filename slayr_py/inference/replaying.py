@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from slayr_py.errors import CompileError, DataError, StorageError
-from slayr_py.inference.mixture import STACK_FILE
 from slayr_py.inference.model import Model
 from slayr_py.inference.observed import Observed
 from slayr_py.inference.part import Part
 from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.records.environment import differences, environment
 from slayr_py.inference.records.record import array_digest, check_format
+from slayr_py.inference.records.saved import STACK_FILE
 from slayr_py.inference.records.summary import compare, entries, summarise
 from slayr_py.inference.sampling.methods import METHODS
 from slayr_py.inference.sampling.nuts import recorded_stages

@@ -1,4 +1,7 @@
-"""A posterior's folder: ``record.json``, ``data.json``, and its data tree as ``posterior.nc`` or ``posterior.zarr``."""
+"""A posterior's folder: ``record.json``, ``data.json``, and its data tree as ``posterior.nc`` or ``posterior.zarr``.
+
+A stack's folder has ``stack.json`` and a folder of this kind for each part.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,10 @@ from slayr_py.inference.sampling.run_folder import private_folder
 
 Format = Literal["netcdf", "zarr"]
 
+STACK_FILE = "stack.json"
+PART = "part_"
+"""Name of a part of a stack, followed by its number."""
+
 _RECORD = "record.json"
 _DATA = "data.json"
 _TREES: dict[Format, str] = {"netcdf": "posterior.nc", "zarr": "posterior.zarr"}
@@ -44,7 +51,7 @@ def save(folder: Path, record: str, data: Mapping[str, Any], tree: xr.DataTree, 
     check_form(form)
     plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in data.items()}
     try:
-        with replacement(folder, (_RECORD, _DATA, _TREES[form]), tuple(_TREES.values())) as temporary:
+        with replacement(folder, (_RECORD, _DATA, _TREES[form])) as temporary:
             (temporary / _DATA).write_text(json.dumps(plain) + "\n", encoding="utf-8")
             (temporary / _RECORD).write_text(record, encoding="utf-8")
             if form == "netcdf":
@@ -66,32 +73,41 @@ def check_form(form: Format) -> None:
 
 
 @contextmanager
-def replacement(folder: Path, names: Sequence[str], others: Sequence[str] = ()) -> Iterator[Path]:
-    """Yield a temporary folder for new files or folders, and move them into a folder at the end.
+def replacement(folder: Path, names: Sequence[str]) -> Iterator[Path]:
+    """Yield a temporary folder for a posterior's or a stack's files, and let them replace a saved one at the end.
 
-    If that fails, what was in the folder stays. The first name goes first and comes last, so that a process that is
-    killed meanwhile leaves a folder without it, and no mixture of old and new.
+    If that fails, what was in the folder stays. ``record.json`` and ``stack.json`` of an older one go first, and the
+    first name comes last, so that a process that is killed meanwhile leaves a folder that cannot be loaded, and no
+    mixture of old and new.
 
     Parameters
     ----------
     folder : Path
         Created if it does not exist.
     names : sequence of str
-        What the caller writes, and what it replaces.
-    others : sequence of str
-        What is also removed.
+        What the caller writes.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with private_folder(".slayr-save-", folder) as temporary, ExitStack() as undo:
         yield temporary
         older = temporary / "older"
         older.mkdir()
-        moves = [(folder / name, older / name) for name in dict.fromkeys((*names, *others)) if (folder / name).exists()]
+        moves = [(folder / name, older / name) for name in _present(folder, names)]
         moves += [(temporary / name, folder / name) for name in reversed(names)]
         for source, target in moves:
             undo.callback(_move_back, target, source)
             os.replace(source, target)
         undo.pop_all()
+
+
+def _present(folder: Path, names: Sequence[str]) -> list[str]:
+    """Return what a folder has of a saved posterior or stack, or under one of the names.
+
+    The record is first: with the file of a stack first, a record that was left beside it would be loaded.
+    """
+    parts = sorted(record.parent.name for record in folder.glob(f"{PART}*/{_RECORD}"))
+    owned = (_RECORD, STACK_FILE, _DATA, *_TREES.values(), *parts, *names)
+    return [name for name in dict.fromkeys(owned) if (folder / name).exists()]
 
 
 def _move_back(target: Path, source: Path) -> None:

@@ -80,9 +80,10 @@ def test_a_save_that_fails_leaves_the_older_posterior(small, tmp_path, monkeypat
 
 @pytest.fixture(scope="module")
 def pairs(small):
-    """An older posterior and a newer one: two fits, and two stacks of them."""
+    """An older posterior and a newer one: two fits, two stacks of them, and one of each."""
     stacks = [sl.Posterior.stack(fits, [0.3, 0.7]) for fits in (small, small[::-1])]
-    return {"fit": small, "stack": stacks}
+    mixed = [small[1], stacks[0]]
+    return {"fit": small, "stack": stacks, "stack over fit": mixed, "fit over stack": mixed[::-1]}
 
 
 def broken_off(monkeypatch, newer, folder, form, at, killed):
@@ -112,7 +113,10 @@ def hashes(posterior):
 
 
 @pytest.mark.parametrize("killed", [False, True])
-@pytest.mark.parametrize(("kind", "form"), [("fit", "netcdf"), ("fit", "zarr"), ("stack", "netcdf")])
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [("fit", "netcdf"), ("fit", "zarr"), *[(kind, "netcdf") for kind in ("stack", "stack over fit", "fit over stack")]],
+)
 def test_a_save_that_breaks_off_leaves_the_older_posterior_or_none(pairs, tmp_path, monkeypatch, kind, form, killed):
     older, newer = pairs[kind]
     before = older.save(tmp_path / "before", format="zarr" if kind == "fit" else form)
@@ -124,6 +128,27 @@ def test_a_save_that_breaks_off_leaves_the_older_posterior_or_none(pairs, tmp_pa
                 sl.Posterior.load(folder)
         else:
             assert hashes(sl.Posterior.load(folder)) == hashes(older if at < 7 else newer)
+
+
+def test_nothing_of_a_replaced_posterior_or_stack_remains(small, tmp_path):
+    (tmp_path / "part_list").mkdir()  # not of a posterior
+    small[0].save(tmp_path, format="zarr")
+    for stack in (sl.Posterior.stack(fits, [1 / len(fits)] * len(fits)) for fits in ([*small, small[0]], small)):
+        stack.save(tmp_path)
+    names = {"stack.json", "part_0", "part_1", "part_list"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    small[1].save(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"record.json", "data.json", "posterior.nc", "part_list"}
+
+
+def test_a_killed_save_over_a_stack_beside_an_older_fit_does_not_bring_back_the_fit(pairs, tmp_path, monkeypatch):
+    fit, stack = pairs["stack over fit"]
+    fit.save(tmp_path)
+    for path in stack.save(tmp_path / "stack").iterdir():  # as versions did that kept the files of the fit
+        path.rename(tmp_path / path.name)
+    assert broken_off(monkeypatch, stack, tmp_path, "netcdf", 3, killed=True)
+    with pytest.raises(sl.StorageError, match="not a readable saved"):
+        sl.Posterior.load(tmp_path)
 
 
 def test_data_of_another_posterior_are_refused(small, tmp_path):
