@@ -99,7 +99,7 @@ def create_study(
     check_pruner(pruner, len(wanted), sampler.options.warp)
     numbers = [str(number) for number in range(len(wanted))]
     outcomes = Outcomes(tuple(names or numbers), sampler.options.cost)
-    experiments = [] if history is None else read_history(history, encoder, outcomes)
+    experiments = None if history is None else read_history(history, encoder, outcomes)
     with translate_storage_errors():
         study = optuna.create_study(
             storage=open_storage(storage),
@@ -115,7 +115,8 @@ def create_study(
             set_names(study, names)
         sampler.options.check_objectives(study)
         sampler.strategy.bind(study)
-        add_history(study, experiments, encoder, sampler.options.cost)
+        if experiments is not None:
+            add_history(study, experiments, encoder, sampler.options.cost)
     return study
 
 

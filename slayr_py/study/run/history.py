@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,8 +16,9 @@ from optuna import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.arguments import check_number
-from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean
+from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean, level_outside
 from slayr_py.space import Encoder, is_active
+from slayr_py.study.results.recommendation import is_noisy
 from slayr_py.study.run.experiment_files import read_experiments
 from slayr_py.study.run.objective import Values, as_value
 from slayr_py.study.storage.attributes import (
@@ -48,6 +49,8 @@ from slayr_py.study.storage.search_lock import search_lock
 
 History = str | Path | pd.DataFrame | Sequence[tuple[Mapping[str, Any], float | Values | None]]
 """Past experiments: see `read_history`."""
+
+_MOST_LISTED = 5  # trials or rows named in a warning
 
 
 class Experiment(NamedTuple):
@@ -129,98 +132,118 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes | None =
     return [experiment for experiment in experiments if experiment.params or experiment.values is not None]
 
 
+class Matching(NamedTuple):
+    """What a history adds to the trials of a study and changes in them."""
+
+    added: list[Experiment]
+    """Experiments that are no trial yet."""
+
+    told: list[tuple[FrozenTrial, Experiment]]
+    """Running trials that have a result now."""
+
+    changed: dict[str, list[int]]
+    """Numbers of trials whose known error or cost, by name, differs from that of their experiment."""
+
+    untold: list[int]
+    """Numbers of running trials that only their owner may tell, although an experiment has their configuration."""
+
+    absent: list[FrozenTrial]
+    """Finished and running trials that are no experiment of the history."""
+
+
+def match(experiments: Sequence[Experiment], trials: Sequence[FrozenTrial], cost: str | None = None) -> Matching:
+    """Match past experiments with trials; see `add_history`. Experiments with a result choose first."""
+    new: list[int] = []
+    matching = Matching([], [], {}, [], [])
+    finished = [trial for trial in trials if trial.state.is_finished()]
+    running = [trial for trial in trials if trial.state == TrialState.RUNNING and not _is_of_loop(trial)]
+    there = _by_key(finished, lambda trial: _key(trial.params, finite_values(trial)))
+    for i, experiment in enumerate(experiments):
+        if experiment.pending:
+            continue
+        known = _known(experiment, cost)
+        if same := there.get(_key(experiment.params, experiment.values)):
+            stored = min(same, key=lambda trial: len(_different(trial, known)))
+            same.remove(stored)
+            for name in _different(stored, known):
+                matching.changed.setdefault(name, []).append(stored.number)
+        elif (started := _take(running, experiment)) is None:
+            new.append(i)
+        elif _has_owner(started):
+            matching.untold.append(started.number)
+        else:
+            matching.told.append((started, experiment))
+    left = [trial for same in there.values() for trial in same]
+    results = [trial for trial in left if not _has_owner(trial)]  # a planned experiment that was told has one
+    for i, experiment in enumerate(experiments):
+        if experiment.pending and _take(running, experiment) is None:
+            if (ended := _take(results, experiment)) is None:
+                new.append(i)
+            else:
+                left.remove(ended)
+    return matching._replace(added=[experiments[i] for i in sorted(new)], absent=[*left, *running])
+
+
 def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encoder, cost: str | None = None) -> None:
     """Add past experiments to a study as finished trials, except those that it already has.
 
     An experiment with the parameters and value of a finished trial is that trial; repeated ones are counted. A warning
     says if it has another known error or cost than the trial, which keeps its own. One without a result yet is a
-    running trial, which gets the result when the experiment has one; so does a trial of ask and tell. Warnings name
-    stored experiments that are absent or have another value. ``cost`` is the name of the cost.
+    running trial, which gets the result when the experiment has one; so does a trial of ask and tell. If such a trial
+    was told, an experiment without a result is that trial too. Warnings name stored experiments that are absent or have
+    another value. ``cost`` is the name of the cost.
     """
-    if not experiments:
-        return
     distributions = space_to_distributions(encoder.space)
     with search_lock(study):  # processes that start the same study add its history once
-        trials = study.get_trials(deepcopy=False)
-        there: dict[str, list[FrozenTrial]] = {}
-        for trial in trials:
-            if trial.state.is_finished():
-                there.setdefault(_key(trial.params, finite_values(trial)), []).append(trial)
-        changed: dict[str, list[int]] = {}
-        running = [trial for trial in trials if trial.state == TrialState.RUNNING and not _is_of_loop(trial)]
-        added: list[Experiment] = []
-        untold: list[int] = []
-        for experiment in experiments:
-            params, values, y_sd, is_pending, outside, price = experiment
-            known: dict[str, Any] = {}
-            if y_sd is not None:
-                known[ERROR_KEY] = y_sd[0] if len(y_sd) == 1 else list(y_sd)
-            if price is not None and cost is not None:
-                known[cost] = price
-            if not is_pending and (same := there.get(_key(params, values))):
-                stored = min(same, key=lambda trial: len(_different(trial, known)))
-                same.remove(stored)
-                for name in _different(stored, known):
-                    changed.setdefault(name, []).append(stored.number)
-                continue
-            if outside:
-                known[OUTSIDE_KEY] = outside
-            ended = TrialState.FAIL if values is None else TrialState.COMPLETE
-            started = next((trial for trial in running if trial.params == params), None)
-            if started is not None:
-                running.remove(started)
-                if not is_pending and not (is_history(started) or ASKED_KEY in started.user_attrs):
-                    untold.append(started.number)
-                elif not is_pending:
-                    for key, value in known.items():
-                        set_trial_attribute(study, started, key, value)
-                    study.tell(started.number, values, ended)
-                continue
-            if not is_pending:
-                added.append(experiment)
+        matching = match(experiments, study.get_trials(deepcopy=False), cost)
+        for trial, experiment in matching.told:
+            for key, value in _attributes(experiment, cost).items():
+                set_trial_attribute(study, trial, key, value)
+            study.tell(trial.number, experiment.values, _state(experiment))
+        for experiment in matching.added:
+            params = experiment.params
             study.add_trial(
                 optuna.trial.create_trial(
-                    state=TrialState.RUNNING if is_pending else ended,
-                    values=values,
+                    state=_state(experiment),
+                    values=experiment.values,
                     params=params,
                     distributions={name: distributions[name] for name in params},
-                    user_attrs=in_pieces(SUGGESTION_KEY, {"phase": HISTORY, "config": params}) | known,
+                    user_attrs=in_pieces(SUGGESTION_KEY, {"phase": HISTORY, "config": params})
+                    | _attributes(experiment, cost),
                 )
             )
+    _warn_of_kept(study, matching)
 
+
+def _warn_of_kept(study: Study, matching: Matching) -> None:
+    """Warn of trials that stay as they are although the history has them no more, or otherwise."""
     another = "give the history to a study with another name"
-    for name, numbers in changed.items():
+    for name, numbers in matching.changed.items():
         keep = "keep" if len(numbers) > 1 else "keeps"
         _warn(
             f"{_which(study, numbers)} {keep} the stored {name}, which differs from that of the history: to use the "
             f"new one, {another}"
         )
-    for number in untold:
-        _warn(
-            f"left out: an experiment of the history, since {_which(study, [number])} is running at this configuration"
-            ": tell it"
-        )
-    unmatched = [trial for same in there.values() for trial in same if trial.state != TrialState.PRUNED]
-    _warn_of_absent(study, unmatched, [trial.number for trial in running if is_history(trial)], added, another)
-
-
-def _warn_of_absent(
-    study: Study, unmatched: Sequence[FrozenTrial], planned: Sequence[int], added: Sequence[Experiment], another: str
-) -> None:
-    """Warn of stored experiments that a history has no more, or with another value, as one that was just added."""
-    left: dict[str, list[FrozenTrial]] = {}
-    for trial in unmatched:
-        if is_history(trial) or trial.state == TrialState.COMPLETE:
-            left.setdefault(_key(trial.params, None), []).append(trial)
+    if untold := matching.untold:
+        what, where, them = "an experiment", "is running at this configuration", "it"
+        if len(untold) > 1:
+            what, where, them = f"{len(untold)} experiments", "are running at these configurations", "them"
+        _warn(f"left out: {what} of the history, since {_which(study, untold)} {where}: tell {them}")
+    noisy = is_noisy(study)  # another value of its own trial is a repeated evaluation
+    finished = [trial for trial in matching.absent if trial.state not in (TrialState.RUNNING, TrialState.PRUNED)]
+    left = _by_key(
+        (trial for trial in finished if is_history(trial) or (trial.state == TrialState.COMPLETE and not noisy)),
+        lambda trial: _key(trial.params, None),
+    )
     corrected = []
-    for experiment in added:
-        if same := left.get(_key(experiment.params, None)):
+    for experiment in matching.added:
+        if not experiment.pending and (same := left.get(_key(experiment.params, None))):
             trial = same.pop(0)
             stored, new = (_value_text(values) for values in (finite_values(trial), experiment.values))
             corrected.append(f"trial {trial.number} ({stored}, in the history {new})")
     if corrected:
         _warn(
-            f"study {study.study_name!r} keeps the stored result of {', '.join(corrected)}, and the new one is another "
+            f"study {study.study_name!r} keeps the stored result of {_listed(corrected)}, and the new one is another "
             f"trial: to replace results, {another}"
         )
     lacking = sorted(trial.number for same in left.values() for trial in same if is_history(trial))
@@ -230,6 +253,7 @@ def _warn_of_absent(
             f"{_which(study, lacking)}, which the history lacks, {what} that the model learns from: to start without, "
             f"{another}"
         )
+    planned = [trial.number for trial in matching.absent if trial.state == TrialState.RUNNING and is_history(trial)]
     if planned:
         what = "are planned experiments" if len(planned) > 1 else "is a planned experiment"
         _warn(
@@ -238,8 +262,55 @@ def _warn_of_absent(
         )
 
 
+def _by_key(trials: Iterable[FrozenTrial], key: Callable[[FrozenTrial], str]) -> dict[str, list[FrozenTrial]]:
+    found: dict[str, list[FrozenTrial]] = {}
+    for trial in trials:
+        found.setdefault(key(trial), []).append(trial)
+    return found
+
+
+def _take(trials: list[FrozenTrial], experiment: Experiment) -> FrozenTrial | None:
+    """Remove the first trial with the parameters of an experiment and return it; None without one."""
+    found = next((trial for trial in trials if trial.params == experiment.params), None)
+    if found is not None:
+        trials.remove(found)
+    return found
+
+
+def _has_owner(trial: FrozenTrial) -> bool:
+    """Return whether a trial is neither a past experiment nor one of ask and tell, which a history may tell."""
+    return not (is_history(trial) or ASKED_KEY in trial.user_attrs)
+
+
+def _state(experiment: Experiment) -> TrialState:
+    if experiment.pending:
+        return TrialState.RUNNING
+    return TrialState.FAIL if experiment.values is None else TrialState.COMPLETE
+
+
+def _known(experiment: Experiment, cost: str | None) -> dict[str, Any]:
+    """Return the known errors and the cost of an experiment as attributes of a trial."""
+    known: dict[str, Any] = {}
+    if experiment.y_sd is not None:
+        known[ERROR_KEY] = experiment.y_sd[0] if len(experiment.y_sd) == 1 else list(experiment.y_sd)
+    if experiment.cost is not None and cost is not None:
+        known[cost] = experiment.cost
+    return known
+
+
+def _attributes(experiment: Experiment, cost: str | None) -> dict[str, Any]:
+    outside = {OUTSIDE_KEY: experiment.outside} if experiment.outside else {}
+    return _known(experiment, cost) | outside
+
+
 def _which(study: Study, numbers: Sequence[int]) -> str:
-    return f"trial{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} of study {study.study_name!r}"
+    return f"trial{'s' * (len(numbers) > 1)} {_listed(list(map(str, numbers)))} of study {study.study_name!r}"
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """Join the first texts by commas, and count the others."""
+    others = len(texts) - _MOST_LISTED
+    return ", ".join(texts[:_MOST_LISTED]) + (f" and {others} other{'s' * (others > 1)}" if others > 0 else "")
 
 
 def _value_text(values: Sequence[float] | None) -> str:
@@ -257,11 +328,13 @@ def _different(trial: FrozenTrial, known: Mapping[str, Any]) -> list[str]:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, UserWarning, stacklevel=2)
+    warnings.warn(text, UserWarning, stacklevel=level_outside())
 
 
 def _key(params: Mapping[str, Any], values: Sequence[float] | None) -> str:
-    return repr((sorted(params.items()), None if values is None else list(values)))
+    """Return a text that is equal for equal parameters and values; a database may lose the sign of zero."""
+    unsigned = [(name, 0.0 + value if isinstance(value, float) else value) for name, value in sorted(params.items())]
+    return repr((unsigned, None if values is None else [0.0 + value for value in values]))
 
 
 def _rows_of_table(table: pd.DataFrame, encoder: Encoder, outcomes: Outcomes) -> Iterator[_Row]:
@@ -284,7 +357,7 @@ def _rows_of_table(table: pd.DataFrame, encoder: Encoder, outcomes: Outcomes) ->
             yield _Row(f"history row {label}", given, values, y_sd, state == PENDING, cost)
     if pruned:
         s = "s" * (len(pruned) > 1)
-        which = f"{len(pruned)} pruned trial{s} of the history, row{s} {', '.join(pruned)}"
+        which = f"{len(pruned)} pruned trial{s} of the history, row{s} {_listed(pruned)}"
         _warn(f"left out: {which}; the last value that a pruned trial reported is not a result")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from contextlib import nullcontext
 
 import numpy as np
@@ -17,8 +18,8 @@ from slayr_py.inference import GaussianProcess
 from slayr_py.kernels import HalfNormal, LogNormal
 from slayr_py.space import Encoder
 from slayr_py.study import Result, ask, ask_batch, create_study, minimize, tell
-from slayr_py.study.run.history import read_history
-from slayr_py.study.storage.attributes import FIT_KEY
+from slayr_py.study.run.history import Experiment, match, read_history
+from slayr_py.study.storage.attributes import ASKED_KEY, FIT_KEY
 from slayr_py.study.storage.fit_records import with_stored_once
 
 PAST = [({"x": 1.0, "y": 2.0}, 20.0), ({"x": 3.0, "y": 2.5}, 1.5)]
@@ -314,3 +315,91 @@ def test_past_experiments_without_noise_need_no_warning(plane):
     study = create_study(plane, n_initial=3, seed=1, history=history, method="pathfinder", retries=0)
     ask(study)  # a warning would be an error
     assert suggestion(study.trials[-1])["phase"] == "model"
+
+
+def warnings_of(plane, **options):
+    """The texts of the warnings of a study with a history, and the study."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        study = create_study(plane, seed=1, n_initial=300, **options)
+    return [str(each.message) for each in warned], study
+
+
+def test_the_sign_of_zero_makes_no_new_experiment(tmp_path):
+    options = {"storage": f"sqlite:///{tmp_path / 's.db'}", "study_name": "s"}
+    past = [({"x": 0.5}, -0.0), ({"x": -0.0}, 1.0)]
+    for _ in range(2):
+        said, study = warnings_of({"x": (-1.0, 1.0)}, history=past, **options)
+        assert (said, len(study.trials)) == ([], 2)
+
+
+def test_a_row_that_is_still_planned_is_the_trial_that_was_told(plane):
+    options = {"storage": optuna.storages.InMemoryStorage(), "study_name": "s"}
+    _, study = warnings_of(plane, **options)
+    asked = ask(study)
+    rows = pd.DataFrame([PAST[0][0], asked.params, {"x": 3.0, "y": 4.0}, {"x": 3.0, "y": 4.0}])
+    table = rows.assign(value=[20.0, None, None, None], state=["COMPLETE", *["PENDING"] * 3])
+    said, study = warnings_of(plane, history=table, **options)
+    assert (said, states(study)) == ([], ["RUNNING", "COMPLETE", "RUNNING", "RUNNING"])
+    tell(study, asked, 3.0)
+    tell(study, 3, 4.0)
+    said, study = warnings_of(plane, history=table, **options)
+    assert (said, states(study)) == ([], ["COMPLETE", "COMPLETE", "RUNNING", "COMPLETE"])
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_a_repeated_evaluation_of_a_noisy_study_is_no_correction(plane, noisy):
+    options = {"storage": optuna.storages.InMemoryStorage(), "study_name": "s", "noisy": noisy}
+    _, study = warnings_of(plane, history=PAST[:1], **options)
+    trial = ask(study)
+    tell(study, trial, 1.1)
+    said, _ = warnings_of(plane, history=[PAST[0], (trial.params, 1.2)], **options)
+    assert ["keeps the stored result of trial 1 (1.1," in text for text in said] == [True] * (not noisy)
+    said, _ = warnings_of(plane, history=[(PAST[0][0], 21.0), (trial.params, 1.2)], **options)
+    assert "keeps the stored result of trial 0 (20," in said[0]
+
+
+def test_a_history_without_rows_lacks_all_of_them(plane):
+    options = {"storage": optuna.storages.InMemoryStorage(), "study_name": "s"}
+    warnings_of(plane, history=PAST, **options)
+    for empty in ([], pd.DataFrame({"x": [], "y": [], "value": []})):
+        said, study = warnings_of(plane, history=empty, **options)
+        assert len(said) == 1 and "trials 0, 1 of study 's', which the history lacks," in said[0]
+    assert warnings_of(plane, **options)[0] == [] and len(study.trials) == 2
+
+
+def test_a_warning_names_a_few_of_many_trials(plane):
+    options = {"storage": optuna.storages.InMemoryStorage(), "study_name": "s"}
+    past = [({"x": x / 100, "y": 1.0}, 3.0) for x in range(100)]
+    _, study = warnings_of(plane, history=past, **options)
+    corrected, _ = warnings_of(plane, history=[(config, 4.0) for config, _ in past], **options)
+    assert len(corrected) == 1 and "trial 4 (3, in the history 4) and 95 others, and" in corrected[0]
+    lacking, _ = warnings_of(plane, history=[], **options)
+    assert "trials 0, 1, 2, 3, 4 and 195 others of study 's', which the history lacks" in lacking[0]
+    begun = [study.ask(study.sampler.strategy.distributions).params for _ in range(6)]
+    untold, _ = warnings_of(
+        plane, history=[*past, *((config, 4.0) for config, _ in past), *((c, 1.0) for c in begun)], **options
+    )
+    assert len(untold) == 1 and untold[0].startswith("left out: 6 experiments of the history, since trials 200, 201,")
+
+
+def test_a_warning_about_a_history_points_to_the_call(plane):
+    with pytest.warns(UserWarning, match="not finite") as warned:
+        create_study(plane, history=[(PAST[0][0], math.inf)])
+    assert warned[0].filename == __file__
+
+
+def test_experiments_are_matched_without_a_storage():
+    params = {"x": 1.0}
+    ranges = {"x": optuna.distributions.FloatDistribution(0, 2)}
+    running, done = (
+        optuna.trial.create_trial(state=state, values=values, params=params, distributions=ranges)
+        for state, values in ((optuna.trial.TrialState.RUNNING, None), (optuna.trial.TrialState.COMPLETE, [3.0]))
+    )
+    running.set_user_attr(ASKED_KEY, True)
+    old, new = Experiment(params, (3.0,), (0.1,)), Experiment(params, (4.0,))
+    planned = Experiment({"x": 2.0}, None, pending=True)
+    found = match([planned, new, old, new], [running, done])
+    assert (found.added, found.told, found.absent) == ([planned, new], [(running, new)], [])
+    assert found.changed == {"y_sd": [done.number]} and found.untold == []
+    assert match([], [running, done]).absent == [done, running]
