@@ -239,8 +239,8 @@ def split_values(study: Study, value: object) -> tuple[list[object], tuple[str, 
 
 
 def by_label(value: object) -> object:
-    """Return a series with text among its labels as a dict; anything else as it is."""
-    if isinstance(value, pd.Series) and any(isinstance(label, str) for label in value.index):
+    """Return a series with other labels than 0, 1, ... in order as a dict; anything else as it is."""
+    if isinstance(value, pd.Series) and list(value.index) != list(range(len(value))):
         # Repeated labels are not names: the numbers of the entries are refused, with the labels in the message.
         return dict(value.items() if value.index.is_unique else enumerate(value.items()))
     return value
