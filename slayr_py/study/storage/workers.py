@@ -67,23 +67,37 @@ class WorkerStorage(DatabaseStorage):
         return self._resume(study_id) or created
 
     def _resume(self, study_id: int) -> FrozenTrial | None:
-        """Take the first abandoned trial that may be evaluated and return it; fail those that may not."""
+        """Take the first trial to resume and return it."""
+        return next(
+            (self.get_trial(id_of_trial(trial)) for trial in self.resumable(study_id) if self._take(trial)), None
+        )
+
+    def resumable(self, study_id: int) -> list[FrozenTrial]:
+        """Return the abandoned trials that may be evaluated again, and fail the others."""
+        left = []
         for trial in self.abandoned(study_id):
-            if swap(self, TRIAL_ATTRIBUTES, id_of_trial(trial), WORKER_KEY, trial.user_attrs[WORKER_KEY], self.worker):
-                self.held.add(id_of_trial(trial))
-                self.record_heartbeat(id_of_trial(trial))
-                if VALUE_KEY in trial.user_attrs or trial.user_attrs.get(EVALUATIONS_KEY, 0) < MOST_EVALUATIONS:
-                    return self.get_trial(id_of_trial(trial))
+            if VALUE_KEY in trial.user_attrs or trial.user_attrs.get(EVALUATIONS_KEY, 0) < MOST_EVALUATIONS:
+                left.append(trial)
+            elif self._take(trial):
                 why = f"its evaluation was started {MOST_EVALUATIONS} times and never finished"
                 self.set_trial_user_attr(id_of_trial(trial), FAILURE_KEY, why)
                 self.set_trial_state_values(id_of_trial(trial), TrialState.FAIL)
-        return None
+        return left
+
+    def _take(self, trial: FrozenTrial) -> bool:
+        """Give an abandoned trial the name of this run; return False if another run was faster."""
+        number = id_of_trial(trial)
+        if not swap(self, TRIAL_ATTRIBUTES, number, WORKER_KEY, trial.user_attrs[WORKER_KEY], self.worker):
+            return False
+        self.held.add(number)
+        self.record_heartbeat(number)
+        return True
 
     def set_trial_state_values(self, trial_id: int, state: TrialState, values: Sequence[float] | None = None) -> bool:
-        """Set the state of a trial; an enqueued trial starts only if there is no abandoned one."""
+        """Set the state of a trial; an enqueued trial starts only if there is none to resume."""
         if state != TrialState.RUNNING:
             return super().set_trial_state_values(trial_id, state, values)
-        if self.study_id is not None and self.abandoned(self.study_id):
+        if self.study_id is not None and self.resumable(self.study_id):
             return False
         return self._start_enqueued(trial_id)
 
@@ -197,11 +211,11 @@ def send_heartbeats(trial: Trial) -> Iterator[None]:
 
 
 def started_trials(study: Study) -> int:
-    """Count the running and finished trials, without past experiments and the abandoned ones of killed processes.
+    """Count the running and finished trials, without past experiments and those to resume after killed processes.
 
-    Enqueued and abandoned trials are still to be evaluated within the budget.
+    Enqueued trials and those to resume are still to be evaluated within the budget.
     """
     storage = worker_storage(study)
-    abandoned = len(storage.abandoned(id_of_study(study))) if storage is not None else 0
+    left = len(storage.resumable(id_of_study(study))) if storage is not None else 0
     trials = study.get_trials(deepcopy=False)
-    return sum(trial.state != TrialState.WAITING and not is_history(trial) for trial in trials) - abandoned
+    return sum(trial.state != TrialState.WAITING and not is_history(trial) for trial in trials) - left

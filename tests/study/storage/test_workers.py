@@ -175,6 +175,22 @@ def test_a_trial_fails_after_repeatedly_ending_its_process(url, plane):
     assert failed.user_attrs["slayr:failure"] == "its evaluation was started 1 times and never finished"
 
 
+def test_a_trial_that_repeatedly_ends_its_process_counts_against_the_budget(url, plane, monkeypatch):
+    monkeypatch.setattr(workers, "MOST_EVALUATIONS", 2)
+
+    class Panic(BaseException):
+        pass
+
+    def objective(_):
+        raise Panic
+
+    for _ in range(2):
+        with pytest.raises(Panic):
+            minimize(objective, plane, 1, storage=url, **DESIGN)
+    study = minimize(objective, plane, 1, storage=url, **DESIGN).study
+    assert [trial.state.name for trial in study.trials] == ["FAIL"]
+
+
 @pytest.mark.stan
 @pytest.mark.parametrize(("database", "budget"), [("sqlite", 5), ("postgresql", 6)], indirect=["database"])
 def test_a_value_written_before_a_kill_is_not_evaluated_again(database, plane, undisturbed, budget):
