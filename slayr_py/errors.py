@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-_PACKAGE = __name__.partition(".")[0]
+_INSIDE = (__name__.partition(".")[0], "optuna")  # whose functions call each other
 
 
 class SlayrError(Exception):
@@ -86,10 +86,13 @@ def reason_of(error: Exception) -> BaseException:
 
 
 def level_outside() -> int:
-    """Return the ``stacklevel`` at which a warning of the caller points to the code that has called this package."""
+    """Return the ``stacklevel`` at which a warning of the caller points to the code that has called this package.
+
+    Optuna calls the sampler, so that its code is passed over too.
+    """
     frame = inspect.currentframe()
     level = 0
-    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE:
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _INSIDE:
         frame = frame.f_back
         level += 1
     return level

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from slayr_py.errors import level_outside
 from slayr_py.inference import check_programs
 
 
@@ -78,4 +79,4 @@ class Session:
         """Issue a warning unless one with the same ``about`` was issued before."""
         if about not in self._warned:
             self._warned.add(about)
-            warnings.warn(text, UserWarning, stacklevel=3)
+            warnings.warn(text, UserWarning, stacklevel=level_outside())

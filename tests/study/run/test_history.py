@@ -383,10 +383,13 @@ def test_a_warning_names_a_few_of_many_trials(plane):
     assert len(untold) == 1 and untold[0].startswith("left out: 6 experiments of the history, since trials 200, 201,")
 
 
-def test_a_warning_about_a_history_points_to_the_call(plane):
+def test_a_warning_points_to_the_call_of_the_user(plane):
     with pytest.warns(UserWarning, match="not finite") as warned:
-        create_study(plane, history=[(PAST[0][0], math.inf)])
-    assert warned[0].filename == __file__
+        study = create_study(plane, history=[(PAST[0][0], math.inf)])
+    study.enqueue_trial({"z": 1.0})
+    with pytest.warns(UserWarning, match="enqueued with 'z', which is not declared") as enqueued:
+        ask(study)  # Optuna's functions are between
+    assert warned[0].filename == enqueued[0].filename == __file__
 
 
 def test_experiments_are_matched_without_a_storage():
