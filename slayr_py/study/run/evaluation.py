@@ -459,7 +459,7 @@ class TrialEvaluations:
 def _counts(error: BaseException | None, evaluated: Future[Evaluation] | None) -> bool:
     """Return whether an evaluation without an outcome counts as one of the trial's attempts.
 
-    It does not if the user has interrupted it, or if it may not have begun.
+    It does not if the user or a signal has interrupted it, or if it may not have begun.
 
     Parameters
     ----------
@@ -470,7 +470,7 @@ def _counts(error: BaseException | None, evaluated: Future[Evaluation] | None) -
     """
     if error is None or isinstance(error, Exception):
         return not isinstance(error, DataError)
-    if evaluated is None or evaluated.cancelled() or isinstance(error, KeyboardInterrupt):
+    if evaluated is None or evaluated.cancelled() or isinstance(error, KeyboardInterrupt | SystemExit):
         return False
     return error is evaluated.exception()
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import numbers
+import signal
 import time
+import traceback
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
+from multiprocessing import parent_process
 from typing import Any, NamedTuple
 
 import optuna
@@ -106,6 +109,8 @@ def evaluate(
         If the objective raises an error (the cause), calls ``sys.exit``, or does not return a number.
     NotFiniteError
         If it returns NaN or an infinity.
+    SystemExit
+        If a signal handler calls ``sys.exit`` meanwhile.
     """
     clock = time.perf_counter()
     seconds = 0.0
@@ -136,12 +141,22 @@ def _call(objective: Objective, config: Mapping[str, Any], trial: Trial | None) 
     except (optuna.TrialPruned, ObjectiveError):
         raise
     except SystemExit as error:
+        if _is_of_signal(error):
+            raise
         # Raised by a script used as an objective, or by its argument parser: it must not end the study.
         raise ObjectiveError(
             f"the objective called sys.exit({_show(error.code)}); it must return a number or raise an error"
         ) from error
     except (Exception, CancelledError) as error:
         raise ObjectiveError(f"the objective raised {type(error).__name__}: {_text(error)}") from error
+
+
+def _is_of_signal(error: SystemExit) -> bool:
+    """Return whether a signal handler ends this program, unless it is a worker process, whose end fails its trial."""
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    codes = [getattr(handler, "__code__", None) for handler in handlers]
+    frames = traceback.walk_tb(error.__traceback__)
+    return parent_process() is None and any(frame.f_code in codes for frame, _ in frames)
 
 
 def _with_constraints(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -311,6 +312,19 @@ def test_an_error_before_an_evaluation_keeps_the_count_of_killed_ones(url, plane
     with pytest.raises(type(error)):
         minimize(bowl, plane, 6, storage=url, **DESIGN)
     assert optuna.load_study(study_name="killed", storage=url).trials[4].user_attrs[EVALUATIONS_KEY] == 1
+
+
+@pytest.mark.parametrize("cost", [None, "seconds"])
+def test_a_signal_during_an_evaluation_ends_the_run_as_its_handler_does(url, plane, cost):
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        with pytest.raises(SystemExit, match="143"):
+            minimize(lambda _: signal.raise_signal(signal.SIGTERM), plane, 6, storage=url, cost=cost, **DESIGN)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    (trial,) = optuna.load_study(study_name="killed", storage=url).trials
+    assert trial.state.name == "RUNNING" and trial.user_attrs[EVALUATIONS_KEY] == 0
+    assert minimize(bowl, plane, 6, storage=url, cost=cost, **DESIGN).trials["state"].tolist() == ["COMPLETE"] * 6
 
 
 def test_a_signal_just_after_a_trial_is_complete_ends_the_run_as_its_handler_does(url, plane, monkeypatch):
