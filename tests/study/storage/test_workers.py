@@ -62,6 +62,7 @@ def test_two_processes_share_a_study_and_its_budget_without_repeats(database, tm
     assert len({process for process, _ in evaluated}) == 2
 
 
+@pytest.mark.stan
 def test_configurations_evaluated_by_another_process_are_pending(url, tmp_path, plane, quick, monkeypatch):
     stop = tmp_path / "stop"
     holding = f"""
