@@ -91,31 +91,25 @@ class JointDraws:
         """Return the values at m configurations that are feasible, (k, m)."""
         return self.sign * self.functions(new)
 
-    def __call__(self, new: Encoded) -> FloatArray:
-        """Return the values at m configurations, (k, m), infinite where they are infeasible."""
-        values = self.at(new)
-        for model, functions in self.models:
-            values[infeasible(model, functions(new))] = np.inf
-        return values
+    def __call__(self, new: Encoded, below: FloatArray | float = np.inf) -> FloatArray:
+        """Return the values at m configurations, (k, m), infinite where infeasible or at least ``below``.
 
-    def some(self, functions: slice) -> JointDraws:
-        """Return some of the functions with their feasible configurations."""
-        models = tuple((model, of_model.some(functions)) for model, of_model in self.models)
-        return JointDraws(self.sign, self.functions.some(functions), models)
-
-    def lower(self, new: Encoded, lowest: FloatArray) -> FloatArray:
-        """Return the values at m configurations, (k, m), infinite where infeasible or not below ``lowest`` (k,).
-
-        Models of feasibility are evaluated only at configurations where a value is still finite.
+        ``below`` is one number, or has one for each function, (k, 1). Models of feasibility are evaluated only at
+        configurations where a value is still finite.
         """
         values = self.at(new)
-        values[values >= lowest[:, None]] = np.inf
+        values[values >= below] = np.inf
         for model, functions in self.models:
             columns = np.flatnonzero(np.isfinite(values).any(axis=0))
             if len(columns):
                 excluded = infeasible(model, functions(new[columns]))
                 values[:, columns] = np.where(excluded, np.inf, values[:, columns])
         return values
+
+    def some(self, functions: slice) -> JointDraws:
+        """Return some of the functions with their feasible configurations."""
+        models = tuple((model, of_model.some(functions)) for model, of_model in self.models)
+        return JointDraws(self.sign, self.functions.some(functions), models)
 
 
 def descend(
@@ -161,7 +155,7 @@ def descend(
             first, last = np.searchsorted(origins, [block.start, block.stop])
             if first == last:
                 continue
-            values = functions.lower(near.encoded[first:last], lowest[block])
+            values = functions(near.encoded[first:last], lowest[block, None])
             best = np.argmin(values, axis=1)
             lower = values[np.arange(len(best)), best]
             rows[block] = np.where(lower < lowest[block], count + first + best, rows[block])
