@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
@@ -105,8 +104,6 @@ def suggest(
             typer.echo("note: repeated experiments have different results, so the objective counts as noisy", err=True)
             options["noisy"] = True
     cost = options.get("cost")
-    if cost is not None and not {cost, f"user_attrs_{cost}"} & {*form.columns}:
-        form = replace(form, columns=(*form.columns, cost))
     with quiet_optuna():
         study = create_study(settings.space, **options)
         trials = ask_batch(study, n)
@@ -116,7 +113,7 @@ def suggest(
         if cost is not None and modelled and not any("cost" in record for record in modelled):
             typer.echo(f"note: costs are not modelled: too few experiments have one in the column {cost!r}", err=True)
         if output is not None:
-            write_proposals(output, [config_of(trial) for trial in trials], form)
+            write_proposals(output, [config_of(trial) for trial in trials], form, cost)
             typer.echo(printable(f"proposals  {output}"))
         if report is not None:
             typer.echo(printable(f"report     {write_report(study, report, announce, epsilon=epsilon)}"))

@@ -279,15 +279,21 @@ def new_status(columns: Sequence[str]) -> str:
     return next(name for name in (STATUS, STATUS.capitalize(), STATUS.upper()) if name not in columns)
 
 
-def write_proposals(path: Path, configs: Sequence[Mapping[str, Any]], form: FileForm) -> None:
-    """Write proposals with the columns of a file; results are empty and the status is "planned".
+def write_proposals(path: Path, configs: Sequence[Mapping[str, Any]], form: FileForm, cost: str | None = None) -> None:
+    """Write proposals with the columns of a file; results and costs are empty and the status is "planned".
+
+    A file without a column of the cost, or of the status, gets one.
 
     Raises
     ------
     StorageError
         If the file cannot be written.
     """
-    columns = [*form.columns, *([] if form.status in form.columns else [form.status])]
+    columns = list(form.columns)
+    if cost is not None and not any(name in columns for name in Outcomes(cost=cost).costs):
+        columns.append(cost)
+    if form.status not in columns:
+        columns.append(form.status)
     text = io.StringIO()
     writer = csv.writer(text, delimiter=form.separator, lineterminator="\n")
     writer.writerow(columns)
