@@ -459,7 +459,7 @@ class TrialEvaluations:
 def _counts(error: BaseException | None, evaluated: Future[Evaluation] | None) -> bool:
     """Return whether an evaluation without an outcome counts as one of the trial's attempts.
 
-    It does not if the user or a signal has interrupted it, or if it may not have begun.
+    Interrupts by the user or by a signal do not count, nor does an evaluation that may not have begun.
 
     Parameters
     ----------
