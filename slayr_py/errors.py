@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 __all__ = [
     "CompileError",
@@ -19,6 +19,8 @@ __all__ = [
     "ToolchainError",
 ]
 
+
+_MOST_LISTED = 5  # trials or rows named in a warning
 
 _INSIDE = (__name__.partition(".")[0], "optuna")  # whose functions call each other
 
@@ -69,6 +71,12 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
     folded = {candidate.casefold(): candidate for candidate in reversed(words)}
     near = difflib.get_close_matches(str(word).casefold(), folded, n=1)
     return folded[near[0]] if near else None
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Join the first texts by commas, and count the others."""
+    others = len(texts) - _MOST_LISTED
+    return ", ".join(texts[:_MOST_LISTED]) + (f" and {others} other{'s' * (others > 1)}" if others > 0 else "")
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:

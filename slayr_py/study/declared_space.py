@@ -29,7 +29,13 @@ from slayr_py.study.storage.optuna_private import enqueued_values, stored_trial
 from slayr_py.study.storage.reading import reading_once
 from slayr_py.study.storage.requests import check_request
 from slayr_py.study.storage.suggesting import draw_independent, suggest_or_fail
-from slayr_py.study.storage.trials import Observations, left_out, observations_of_all, without_constraints
+from slayr_py.study.storage.trials import (
+    Observations,
+    left_out,
+    observations_of_all,
+    trials_text,
+    without_constraints,
+)
 
 
 class DeclaredSpace(SpaceModel):
@@ -182,8 +188,8 @@ class DeclaredSpace(SpaceModel):
     def _warn_of_trials(self, study: Study) -> None:
         """Warn once for every reason to leave complete trials out of the fit, and of those that are never the best."""
         for reason, numbers in left_out(study, self.space).items():
-            which = f"trial {numbers[0]}" if len(numbers) == 1 else f"trials {', '.join(map(str, numbers))}"
-            self.session.warn(f"{which} of study {study.study_name!r} {reason}: left out of the fit", about=reason)
+            text = f"{trials_text(numbers)} of study {study.study_name!r} {reason}: left out of the fit"
+            self.session.warn(text, about=reason)
         numbers, names = without_constraints(study)
         if numbers:
             which = "1 trial has" if len(numbers) == 1 else f"{len(numbers)} trials have"

@@ -143,6 +143,7 @@ OPTIONS = (
         in_studies=(study_laws.the_unit_of_a_cost_does_not_matter,),
     ),
     Option("optimum inside the ranges", changing(interior=True), ("interior",), in_fits=None),
+    Option("penalties", changing(penalty=True), ("value",), in_fits=None),
     Option("pruned trials", changing(pruned=True), ("pruner",), in_fits=None),
     Option(
         "history",
@@ -223,7 +224,6 @@ ELSEWHERE = {
     "timeout": "when the loop ends",
     "tolerance": "the value to improve on, as fixed by a criterion: tests/study/model/test_proposal.py",
     "trial": "of a study",
-    "value": "an observation",
     "warm_starts": "where chains start, not what they sample",
     "options": "the fields of FitOptions",
     "fit": "the fields of FitOptions",

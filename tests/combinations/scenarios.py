@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import optuna
 import pandas as pd
+from combinations import textbook
 from combinations.textbook import Mixture
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 from optuna.trial import FrozenTrial, TrialState
@@ -35,6 +36,8 @@ PRIORS = {"sigma_n": sl.LogNormal(-2.0, 0.5)}  # the default differs between fit
 PRIOR_BETA = 90.0
 FAILING = (3, 6)  # numbers of the trials that fail
 PRUNED = (4, 7)  # numbers of the trials that are pruned
+PENALISED = 1  # number of the trial with a penalty
+PENALTY = 1e7
 
 
 @contextmanager
@@ -138,6 +141,7 @@ class Scenario:
     cost: float = 0.0
     past: int = 0
     as_history: bool = True
+    penalty: bool = False
     fixed: Mapping[str, Any] | None = None
     within: Sequence[str] | None = None
     prior: Mapping[str, Any] | None = None
@@ -173,11 +177,15 @@ class Scenario:
 
     def value(self, number: int, config: Mapping[str, Any]) -> float:
         """Return the value of an observation; the values of repeated configurations differ."""
+        if self.penalty and number == PENALISED:
+            return -abs(self.scale) * PENALTY if self.maximize else abs(self.scale) * PENALTY
         return float(self.scale * (function(config) + 0.3 * np.cos(number)) + self.shift)
 
     def values(self, number: int, config: Mapping[str, Any]) -> tuple[float, ...]:
         """Return the values of all objectives of a study."""
         second = float((config["x"] - 0.2) ** 2 + 0.01 * config["z"] + 0.03 * np.sin(number))
+        if self.penalty and number == PENALISED:
+            second = PENALTY
         return (self.value(number, config), *([second] if self.several else []))
 
     def errors_of(self, number: int) -> tuple[float, ...]:
@@ -319,8 +327,13 @@ class Scenario:
         """Return what the curve of a pruned trial says about its final value."""
         return self.value(number, self.configs[number]) + self.scale, abs(self.scale) * (0.5 + 0.1 * number)
 
-    def observation(self, trial: FrozenTrial, objective: int) -> tuple[float, float]:
-        """Return the value of a complete or pruned trial for the model of an objective, and its known error."""
+    def observations(self, trials: Sequence[FrozenTrial], objective: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the values of complete or pruned trials for the model of an objective, and their known errors."""
+        y, errors = np.array([self._observation(trial, objective) for trial in trials]).T
+        penalised = np.array([self.penalty and trial.number == PENALISED for trial in trials])
+        return textbook.compressed(y, errors, penalised, self.maximised[objective])
+
+    def _observation(self, trial: FrozenTrial, objective: int) -> tuple[float, float]:
         if trial.state == TrialState.PRUNED:
             return self.evidence(trial.number)
         return trial.values[objective], self.errors_of(trial.number)[objective] if self.errors else 0.0
@@ -347,7 +360,7 @@ class Scenario:
         observed = self.told.observed
         mixtures = []
         for j, maximize in enumerate(self.maximised):
-            y, errors = np.array([self.observation(trial, j) for trial in observed]).T
+            y, errors = self.observations(observed, j)
             y_sd = errors if self.errors or self.pruned else None
             posterior = replace(self, maximize=maximize, pointwise=False).fit(
                 [trial.params for trial in observed], y, y_sd

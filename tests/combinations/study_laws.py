@@ -40,7 +40,7 @@ def values_to_improve_on(scenario: Scenario) -> np.ndarray:
     if scenario.is_noisy:
         encoded = scenario.encoder.encode([trial.params for trial in usable])
         return np.column_stack([mixture.centre_and_spread(encoded)[0] for mixture in scenario.told_mixtures])
-    return np.array([trial.values for trial in usable])
+    return np.column_stack([scenario.observations(usable, j)[0] for j in range(len(scenario.maximised))])
 
 
 def the_value_to_improve_on_is_the_best_feasible_one(scenario: Scenario) -> None:

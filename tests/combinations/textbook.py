@@ -229,3 +229,17 @@ def front(values: np.ndarray) -> np.ndarray:
         if not kept or value[1] < kept[-1][1]:
             kept.append(value)
     return np.array(kept)
+
+
+def compressed(
+    y: np.ndarray, errors: np.ndarray, penalised: np.ndarray, maximize: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values and errors (n,) that a model sees: penalties grow with the logarithm of their distance."""
+    best = y.max() if maximize else y.min()
+    largest = np.abs(y[~penalised] - best).max()
+    values, smaller = y.copy(), errors.copy()
+    for i in np.flatnonzero(penalised):
+        ratio = abs(y[i] - best) / largest
+        values[i] = best + np.sign(y[i] - best) * largest * (1 + np.log(ratio))
+        smaller[i] /= ratio
+    return values, smaller

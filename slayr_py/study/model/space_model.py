@@ -25,7 +25,7 @@ from slayr_py.study.model.feasibility import FeasibilityModels
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.loop_fits import LoopFits
 from slayr_py.study.model.options import SamplerOptions
-from slayr_py.study.model.proposer import Proposer
+from slayr_py.study.model.proposer import Proposer, warn_of_far_values
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.model.surrogate import Surrogate, surrogate_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, given_values, has_history
@@ -143,6 +143,7 @@ class SpaceModel:
         observed = observations(study, self.space, objective=goal.number)
         if not observed.configs:
             raise DataError(f"study {study.study_name!r} has no finished trial with a finite value: nothing to fit")
+        warn_of_far_values(self.session, goal, observed)
         self.prepare()
         gp = self.surrogate_of(study).latest(study, observed)
         if gp.is_stack:

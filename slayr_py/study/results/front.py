@@ -18,6 +18,7 @@ from slayr_py.study.model.incumbent import front_task
 from slayr_py.study.results.recommendation import is_noisy
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
 from slayr_py.study.sampler import declared_space_of, fixed_of
+from slayr_py.study.storage.far_values import compress_far
 from slayr_py.study.storage.objectives import check_several, default_reference, given_reference, goals_of
 from slayr_py.study.storage.trials import observations, observations_of_all
 from slayr_py.threads import one_thread
@@ -216,6 +217,7 @@ def reference_of(study: Study) -> FloatArray | None:
     if declared is not None and declared.options.reference_point is not None:
         return given_reference(declared.options.reference_point, goals_of(study))
     values = sign * np.array([trial.values for trial in trials])
+    values = np.column_stack([compress_far(values, goal.number).values for goal in goals_of(study)])
     front = sign * np.array([trial.values for trial in front_trials(study)])
     return sign * default_reference(values, front)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from optuna import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, listed
 from slayr_py.space import Encoded, Fixed, FloatArray, missing_names
 from slayr_py.study.storage.attributes import (
     ERROR_KEY,
@@ -25,6 +25,7 @@ from slayr_py.study.storage.attributes import (
 )
 from slayr_py.study.storage.curves import evidence_of
 from slayr_py.study.storage.distributions import to_configuration, to_params
+from slayr_py.study.storage.far_values import compress_far
 from slayr_py.study.storage.objectives import finite_values, goals_of
 from slayr_py.study.storage.reading import trials_of
 
@@ -42,7 +43,7 @@ class Observations(NamedTuple):
     """n configurations."""
 
     y: FloatArray
-    """Shape (n,): values in the user's units."""
+    """Shape (n,): values in the user's units; those that are `far` are compressed."""
 
     maximize: bool
     """Whether larger values are better."""
@@ -56,6 +57,9 @@ class Observations(NamedTuple):
 
     inside: NDArray[np.bool_]
     """Shape (n,): whether the configuration satisfies the constraints on inputs; else it is not feasible either."""
+
+    far: NDArray[np.bool_]
+    """Shape (n,): whether the value is so much worse than the others that it is compressed: see `far_values`."""
 
     @property
     def errors(self) -> FloatArray | None:
@@ -87,29 +91,36 @@ def observations(
 ) -> Observations:
     """Return the complete trials with finite values and a configuration of the space, restricted to ``numbers``.
 
-    Their values are those of one ``objective``, the only one by default. A trial that `Prune` has stopped counts with
-    what its curve says about the final value, and with the error of this.
+    Their values are those of one ``objective``, the only one by default. Values that are far worse than all others are
+    compressed, with their known errors. A trial that `Prune` has stopped counts with what its curve says about the
+    final value, and with the error of this.
     """
     wanted = None if numbers is None else set(numbers)
     finished = trials_of(study, (TrialState.COMPLETE, TrialState.PRUNED))
     names = _constraint_names(finished)
-    usable: list[tuple[FrozenTrial, Configuration, float, float]] = []
+    usable: list[tuple[FrozenTrial, Configuration, Sequence[float], float]] = []
     for trial in finished:
         config = trial_configuration(trial, space)
         if config is None or (wanted is not None and trial.number not in wanted):
             continue
         if (evidence := evidence_of(trial)) is not None:
-            usable.append((trial, config, *evidence))
+            usable.append((trial, config, evidence[:1], evidence[1]))
         elif (values := finite_values(trial)) is not None:
-            usable.append((trial, config, values[objective], known_error(trial, objective)))
+            usable.append((trial, config, values, known_error(trial, objective)))
+    goals = goals_of(study)
+    signs = np.array([goal.sign for goal in goals])
+    table = np.array([row for _, _, row, _ in usable], dtype=np.float64).reshape(-1, len(goals))
+    compressed = compress_far(signs * table, objective)
+    errors = np.array([sd for _, _, _, sd in usable], dtype=np.float64)
     return Observations(
         [trial.number for trial, _, _, _ in usable],
         [config for _, config, _, _ in usable],
-        np.array([y for _, _, y, _ in usable], dtype=np.float64),
-        goals_of(study)[objective].maximize,
-        np.array([sd for _, _, _, sd in usable], dtype=np.float64),
+        signs[objective] * compressed.values,
+        goals[objective].maximize,
+        errors * compressed.slopes,
         np.array([_is_incumbent(trial, names) for trial, _, _, _ in usable], dtype=np.bool_),
         np.array([OUTSIDE_KEY not in trial.user_attrs for trial, _, _, _ in usable], dtype=np.bool_),
+        compressed.far,
     )
 
 
@@ -297,6 +308,11 @@ def trial_configuration(trial: FrozenTrial, space: ConfigurationSpace) -> Config
         return config
     suggested = suggestion_record(trial).get("config")
     return to_configuration(space, {**suggested, **trial.params}) if suggested else None
+
+
+def trials_text(numbers: Sequence[int]) -> str:
+    """Return "trial 3" or "trials 3, 5"; of many trials the first ones and the number of the others."""
+    return f"trial{'s' * (len(numbers) > 1)} {listed(list(map(str, numbers)))}"
 
 
 def to_ranges(numbers: Iterable[int]) -> list[list[int]]:
