@@ -128,21 +128,23 @@ def draw_curves(study: Study, axes: Any, colours: Mapping[TrialState, str]) -> N
             axes.errorbar(max(ends), last["mean"], last["sd"], fmt="_", color=colour, lw=0.6, label=label, alpha=0.5)
             label = "_predicted"
     values = np.concatenate([curve.values for curve in curves]) if curves else np.zeros(0)
-    if len(values):
-        axes.set_ylim(*_limits(values))
+    if len(values) and (limits := _limits(values)) is not None:
+        axes.set_ylim(*limits)
     axes.set_xlabel("step")
     axes.set_ylabel("value")
     if labelled:
         axes.legend(loc="best")
 
 
-def _limits(values: FloatArray) -> tuple[float | None, float | None]:
-    """Return limits of the axis for values (n,); None at a side without values far outside the bulk.
+def _limits(values: FloatArray) -> tuple[float, float] | None:
+    """Return limits of the axis for values (n,) without those far outside the bulk; None if there are none of these.
 
     A diverged curve would hide all others.
     """
     first, third = np.quantile(values, [0.25, 0.75])
     reach = 5 * (third - first)
-    bottom = None if values.min() >= first - reach or reach == 0 else first - reach
-    top = None if values.max() <= third + reach or reach == 0 else third + reach
-    return bottom, top
+    near = values[(values >= first - reach) & (values <= third + reach)]
+    if reach == 0 or len(near) == len(values):
+        return None
+    margin = 0.05 * np.ptp(near)
+    return float(near.min() - margin), float(near.max() + margin)

@@ -18,10 +18,13 @@ from optuna.trial import TrialState
 import slayr_py as sl
 from slayr_py.study import create_study, curve_table, curves_figure
 from slayr_py.study.model.curve_model import ConditionedCurves, CurveFit
+from slayr_py.study.model.curve_points import NoForecast
 from slayr_py.study.model.forecasts import Forecast, Forecasts
+from slayr_py.study.results.curves import pruning_text
 from slayr_py.study.run.executors import InThisThread
+from slayr_py.study.run.pruning import warn_without_reports
 from slayr_py.study.storage.attributes import SUGGESTION_KEY
-from slayr_py.study.storage.curves import PRUNE_KEY
+from slayr_py.study.storage.curves import PRUNE_KEY, curve_of
 from slayr_py.study.storage.trials import observations
 
 LAST = 12
@@ -270,6 +273,69 @@ def test_steps_of_different_units_are_not_compared():
     with pytest.warns(UserWarning, match="trial 6 is not pruned: the complete trials end at steps from 12 to 12000"):
         assert not trial.should_prune()
     assert "report steps of one unit" in curve_table(study)["why"].iloc[-1]
+
+
+def test_the_reason_for_no_decision_is_shown_once_and_ends_with_the_next_decision(monkeypatch):
+    def refuse(*_):
+        raise NoForecast("no unit", "units")
+
+    study = plain()
+    first, second = study.ask(), study.ask()
+    monkeypatch.setattr(Forecasts, "forecast", refuse)
+    with pytest.warns(UserWarning, match="is not pruned: no unit") as caught:
+        for trial in (first, second):
+            trial.report(1.0, 1)
+            assert not trial.should_prune()
+    assert len(caught) == 1 and curve_table(study)["why"].tolist() == ["no unit"] * 2
+    monkeypatch.setattr(Forecasts, "forecast", lambda *_: Forecast(1, 0.5, 1.0, 0.1, 0.5, 1.0, 0.5, 1.0, (1.0, 0.1)))
+    assert not first.should_prune()
+    assert [record.get("why") for record in decisions(study)] == [None, "no unit"]
+
+
+def test_a_pruner_has_a_model_for_each_of_two_studies_of_one_name():
+    pruner = sl.Prune()
+    first, second = plain(pruner), plain(pruner)
+    first.ask()
+    second.ask()
+    model = pruner.forecasts_of(first)
+    assert pruner.forecasts_of(first) is model is not pruner.forecasts_of(second)
+
+
+@pytest.mark.filterwarnings("error")
+def test_past_experiments_need_not_have_reported_values():
+    warn_without_reports(create_study(PLANE, history=[({"x": 0.1, "y": 0.2}, 1.0)], n_initial=2, seed=1))
+
+
+def test_a_curve_ends_at_the_last_reported_step_whatever_its_value():
+    reported = {1: 2.0, 3: np.inf, 7: np.nan}
+    known = curve_of(optuna.trial.create_trial(value=1.0, intermediate_values=reported))
+    assert (known.last_step, known.dropped, known.final, known.steps.tolist()) == (7, 2, 1.0, [1])
+
+
+@pytest.mark.parametrize(("state", "observed"), [(TrialState.COMPLETE, (3.0, 0.0)), (TrialState.PRUNED, (1.0, 0.5))])
+def test_what_a_curve_says_counts_only_for_a_pruned_trial(state, observed):
+    study = create_study(PLANE, n_initial=2, seed=1)
+    trial = sl.study.ask(study)
+    trial.set_user_attr(PRUNE_KEY, {"evidence": [1.0, 0.5]})
+    study.tell(trial, 3.0 if state == TrialState.COMPLETE else None, state)
+    found = observations(study, PLANE)
+    assert (found.y.item(), found.y_sd.item()) == observed and not found.uncertain
+
+
+def test_the_steps_that_pruning_has_saved_are_those_of_the_pruned_trials():
+    study = plain()
+    for steps, state in ((10, TrialState.COMPLETE), (8, TrialState.COMPLETE), (3, TrialState.PRUNED)):
+        add(study, BAD, dict.fromkeys(range(1, steps + 1), 1.0), state)
+    assert pruning_text(study) == "1 of 3 trials with a curve were pruned, after 3 of 10 steps"
+
+
+@pytest.mark.parametrize("far", [1e9, -1e9])
+def test_a_diverged_curve_does_not_hide_the_others(far):
+    study = plain()
+    for _ in range(5):
+        add(study, BAD, {1: 1.0, 2: 0.5, 3: 0.2})
+    add(study, BAD, {1: 1.0, 2: 4.0, 3: far})
+    assert curves_figure(study).axes[0].get_ylim() == pytest.approx((0.2 - 0.19, 4.0 + 0.19))
 
 
 def test_ten_thousand_reports_are_thinned_and_leave_few_decisions():
