@@ -12,6 +12,7 @@ from ConfigSpace import ConfigurationSpace
 import slayr_py as sl
 from slayr_py.study import ask, config_of, create_study, posterior_of, replay, suggestion_table, tell
 from slayr_py.study.model.incumbent import front_task
+from slayr_py.study.run import stopping
 from slayr_py.study.storage.attributes import suggestion_record
 
 pytestmark = pytest.mark.stan
@@ -232,6 +233,15 @@ def test_it_stops_when_little_hypervolume_is_left():
     on_line = 0.34 * (1 - np.sqrt(np.clip(band["0"] / 0.34, 0, 1))) ** 2
     assert (band["low"] <= band["median"]).all() and (band["median"] <= band["high"]).all()
     np.testing.assert_allclose(band["median"][1:-1], on_line[1:-1], atol=0.02)
+
+
+def test_the_functions_of_an_objective_whose_model_was_too_certain_vary_more(monkeypatch):
+    scales = []
+    draw = stopping.draw_fronts
+    monkeypatch.setattr(stopping, "draw_fronts", lambda task, rng: scales.append(task.scales) or draw(task, rng))
+    monkeypatch.setattr(stopping, "prediction_error", lambda *given: [0.5, 3.0][given[3]])
+    assert sl.Regret(1e-3).estimate(run(budget=6).study).inflation == 3.0
+    assert scales == [[1.0, 3.0]]
 
 
 def test_ask_and_tell_take_a_sequence_or_a_mapping():

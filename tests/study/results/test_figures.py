@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pandas as pd
 from IPython.core.formatters import DisplayFormatter
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from slayr_py.study import ask, convergence_figure, create_study
-from slayr_py.study.results.figures import cost_figure, front_figure, optimum_figure
+from slayr_py.study.results.figures import cost_figure, front_figure, importance_figure, optimum_figure
+from slayr_py.study.storage.costs import cumulative
 
 
 def test_convergence_figure_shows_trials_incumbent_design_and_failures(small_study, tmp_path):
@@ -33,11 +37,42 @@ def test_incumbent_rises_when_maximising(plane):
 
 
 def test_figure_of_an_empty_study_and_log_scale_of_a_wide_range(plane):
-    study = create_study(plane, n_initial=2, seed=1)
+    study = create_study(plane, n_initial=3, seed=1)
     assert len(convergence_figure(study).axes[0].lines) == 0
     for value in (1e-3, 1e6):
         study.tell(ask(study), value)
     assert convergence_figure(study).axes[0].get_yscale() == "log"
+    study.tell(ask(study), -1.0)
+    assert convergence_figure(study).axes[0].get_yscale() == "linear"
+
+
+def test_the_best_so_far_leaves_out_trials_with_other_fixed_values(plane):
+    study = create_study(plane, n_initial=3, seed=1, fixed={"x": 1.0})
+    for x, value in ((2.0, -5.0), (1.0, 4.0), (1.0, 3.0)):
+        study.enqueue_trial({"x": x, "y": value + 6})
+        study.tell(ask(study), value)
+    lines = {line.get_label(): line for line in convergence_figure(study).axes[0].lines}
+    assert lines["best so far with the fixed values x=1.0: 3"].get_ydata().tolist() == [4.0, 3.0]
+
+
+def test_ellipses_have_two_standard_deviations_to_each_side(plane):
+    study = create_study(plane, directions=["minimize", "maximize"])
+    beliefs = np.array([[1.0, 2.0]]), np.array([[0.5, 0.25]])
+    (ellipse,) = front_figure(study, beliefs=beliefs).axes[0].patches
+    assert ellipse.get_center() == (1.0, 2.0) and (ellipse.width, ellipse.height) == (2.0, 1.0)
+
+
+def test_the_first_row_of_the_importance_is_at_the_top():
+    table = pd.DataFrame({"first": [0.6, 0.1], "total": [0.8, 0.2]}, index=["x", "y"])
+    table = table.assign(**{f"{name}_{end}": table[name] for name in table for end in ("low", "high")})
+    (axes,) = importance_figure(table).axes
+    heights = {label.get_text(): label.get_position()[1] for label in axes.get_yticklabels()}
+    assert heights["x"] > heights["y"]
+    total = next(line for line in axes.lines if line.get_label().startswith("total"))
+    assert dict(zip(total.get_xdata(), np.round(total.get_ydata()), strict=True)) == {
+        0.8: heights["x"],
+        0.2: heights["y"],
+    }
 
 
 def test_convergence_figure_draws_known_errors(small_study):
@@ -56,6 +91,10 @@ def test_the_cost_figure_starts_from_the_best_past_experiment():
     points, best = cost_figure(study).axes[0].lines
     assert points.get_ydata().tolist() == [1.0, -6.0]
     assert best.get_xdata().tolist() == [10.0, 20.0] and best.get_ydata().tolist() == [-5.0, -6.0]
+
+
+def test_an_unknown_cost_adds_nothing_to_the_sum():
+    assert cumulative({0: 1.0, 1: math.nan, 3: 2.0}, [0, 1, 3]).tolist() == [1.0, 1.0, 3.0]
 
 
 NAME = r"$\frac{$ \$"

@@ -13,7 +13,7 @@ from ConfigSpace import ConfigurationSpace
 
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import GaussianProcess
-from slayr_py.study import Result, ask, create_study, minimize, space_of, tell
+from slayr_py.study import Regret, Result, ask, create_study, minimize, space_of, tell
 from slayr_py.study.model.incumbent import counts_as_noisy
 from slayr_py.study.results.recommendation import is_noisy
 from slayr_py.study.storage.trials import observations
@@ -50,6 +50,7 @@ def test_the_best_posterior_mean_is_recommended(levels, quick, direction):
     mean, sd = result.posterior().predict([{"k": "a"}]).centre_and_spread()
     assert (found.mean, found.sd) == (pytest.approx(float(mean[0])), pytest.approx(float(sd[0])))
     assert str(found) == f"{found.mean:.6g} ± {found.sd:.2g} at trial 1"
+    assert Regret(1.0).estimate(result.study).incumbent == 1
 
 
 def test_a_recommendation_is_fitted_once_and_again_after_another_trial(levels, quick, monkeypatch):

@@ -4,8 +4,8 @@ import numpy as np
 import optuna
 
 from slayr_py.study import ask, create_study, suggestion_table, tell
-from slayr_py.study.results.tables import trials_table
-from slayr_py.study.storage.attributes import SUGGESTION_KEY
+from slayr_py.study.results.tables import found_kernels, last_regret, trials_table
+from slayr_py.study.storage.attributes import REGRET_KEY, SEARCH_KEY, SUGGESTION_KEY
 
 
 def test_suggestion_table_has_a_row_for_every_trial(small_study):
@@ -50,3 +50,26 @@ def test_trials_table_with_known_errors_is_a_history(plane):
     np.testing.assert_array_equal(table["y_sd"], [0.5, np.nan, np.nan])
     again = create_study(plane, history=table[:2])
     assert [trial.user_attrs.get("y_sd") for trial in again.trials] == [0.5, None]
+
+
+def test_the_last_regret_is_the_estimate_by_which_its_rule_has_stopped(plane):
+    study = create_study(plane, n_initial=1, seed=1)
+    assert last_regret(study) is None
+    loose = {"epsilon": 1.0, "target": 0.9, "about": {}}
+    for n, estimate in ((3, loose | {"stop": True}), (4, loose | {"stop": False})):
+        study.set_user_attr(f"{REGRET_KEY}:{n}:{n}", {"observations": n, **estimate})
+    assert last_regret(study)["number"] == 3
+    study.set_user_attr(f"{REGRET_KEY}:5:5", {"observations": 5, **loose, "epsilon": 0.1, "stop": False})
+    assert last_regret(study)["number"] == 5
+
+
+def test_the_kernels_of_the_last_stack_are_described_after_a_search(plane):
+    study = create_study(plane, n_initial=1, seed=1)
+    for parts in ([("M52", 1.0)], [("M52", 0.25), ("RBF + LIN", 0.75)]):
+        stack = {"parts": [{"kernel": name, "weight": weight} for name, weight in parts]}
+        attributes = {SUGGESTION_KEY: {"phase": "model", "stack": stack}}
+        study.add_trial(optuna.trial.create_trial(value=1.0, user_attrs=attributes))
+    assert found_kernels(study) is None
+    attributes = {SEARCH_KEY: {"due": 2, "expressions": ["RBF + LIN"]}}
+    study.add_trial(optuna.trial.create_trial(value=1.0, user_attrs=attributes))
+    assert found_kernels(study) == "0.75 RBF + LIN, 0.25 M52"

@@ -5,17 +5,22 @@ from __future__ import annotations
 import io
 import re
 from contextlib import redirect_stderr
+from types import SimpleNamespace
 
 import numpy as np
 import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
+from optuna.distributions import FloatDistribution
+from optuna.trial import create_trial
 
 import slayr_py as sl
 from slayr_py.errors import DataError
 from slayr_py.inference import GaussianProcess
 from slayr_py.study import StanGPSampler, create_study, regret_table
 from slayr_py.study.run import stopping
+from slayr_py.study.storage.attributes import SUGGESTION_KEY, regret_records
+from slayr_py.study.storage.trials import observations
 
 LINE = ConfigurationSpace({"x": (-1.0, 1.0)})
 
@@ -195,3 +200,50 @@ def test_the_inflation_does_not_depend_on_the_unit_of_the_objective(unit):
         return regret_table(sl.minimize(lambda config: bowl(config) * scale, LINE, budget=7, **options).study)
 
     assert inflation(unit)["inflation"].tolist() == pytest.approx(inflation(1.0)["inflation"].tolist(), rel=1e-6)
+
+
+def test_the_unit_of_an_error_has_all_that_makes_a_value_uncertain():
+    study = optuna.create_study()
+    for mean, y in ((None, 1.0), (1.0, 15.0), (5.0, -2.0)):
+        record = {} if mean is None else {"predicted": {"mean": mean, "sd": 2.0}}
+        given = {"params": {"x": 0.5}, "distributions": {"x": FloatDistribution(-1.0, 1.0)}}
+        study.add_trial(create_trial(value=y, user_attrs={SUGGESTION_KEY: record, "y_sd": 6.0}, **given))
+    spread = SimpleNamespace(centre_and_spread=lambda: (None, np.array([3.0, 3.0])))
+    prediction = SimpleNamespace(with_noise=lambda: spread)
+    posterior = SimpleNamespace(train=np.zeros(3), predict=lambda _: prediction)
+    found = stopping.prediction_error(study, posterior, observations(study, LINE))
+    assert found == pytest.approx(np.sqrt((2.0**2 + 1.0**2) / 2))  # errors 14 and -7 in units of 7
+
+
+def with_regret(monkeypatch, regret):
+    """Return a study of one trial whose regret has these draws."""
+    study = create_study(LINE, n_initial=4, seed=1)
+    sl.study.tell(study, sl.study.ask(study), 1.0)
+    sample = stopping.Sampled(observations(study, LINE), 0, 1.0, regret)
+    monkeypatch.setattr(sl.Regret, "_sample", lambda *_: sample)
+    return study
+
+
+def test_a_study_could_stop_now_with_the_upper_regret_as_epsilon(monkeypatch):
+    study = with_regret(monkeypatch, np.linspace(0, 1, 256))
+    upper = loose().estimate(study).upper
+    assert upper == pytest.approx(0.9)
+    assert loose(epsilon=upper + 0.01).estimate(study).stop and not loose(epsilon=upper - 0.01).estimate(study).stop
+
+
+def test_a_looser_rule_that_has_stopped_keeps_its_estimate_unless_it_is_about_other_values(monkeypatch):
+    regret = np.full(256, 0.5)
+    study = with_regret(monkeypatch, regret)
+
+    def stored(rule):
+        rule.estimate(study)
+        (record,) = [record for _, record in regret_records(study)]
+        return record["epsilon"], record["stop"]
+
+    assert stored(loose()) == stored(loose(epsilon=0.1)) == (1.0, True)
+    regret[:] = 2.0
+    assert stored(loose()) == (1.0, False)
+    assert stored(loose(epsilon=0.1)) == (0.1, False)
+    assert stored(loose(epsilon=3.0)) == (3.0, True)
+    study.sampler = StanGPSampler(LINE, n_initial=4, seed=1, fixed={"x": 0.5})
+    assert stored(loose()) == (1.0, False)
