@@ -16,6 +16,8 @@ import slayr_py as sl
 from slayr_py.cli.app import app
 from slayr_py.study import ask, cost_figure, cost_model_of, create_study, suggestion_record, tell
 from slayr_py.study.run.objective import Expected, evaluate
+from slayr_py.study.storage.attributes import FAILURE_KEY
+from slayr_py.study.storage.costs import costs_of_trials, log_costs, spent, without_cost
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
@@ -138,6 +140,31 @@ def test_costs_are_told_and_read_from_tables():
     plain = create_study(SPACE)
     with pytest.raises(sl.DataError, match="the study's sampler has no cost"):
         tell(plain, ask(plain), 1.0, cost=2)
+
+
+def test_only_finished_trials_of_the_study_itself_have_cost_something():
+    study = create_study(SPACE, cost="euros", n_initial=9, history=[({"x": 0.1, "y": 0.5}, 1.0)])
+    tell(study, ask(study), 1.0, cost=2)
+    tell(study, ask(study), 1.0)
+    ask(study)
+    assert costs_of_trials(study, "euros") == pytest.approx({1: 2.0, 2: math.nan}, nan_ok=True)
+    assert without_cost(study, "euros") == [2]
+    assert spent(study, "euros").describe("euros") == "2 euros in 1 trials; unknown for 1 trials"
+
+
+def test_a_model_of_costs_learns_from_whole_evaluations():
+    study = create_study(SPACE, cost="euros", n_initial=9)
+    interrupted = {FAILURE_KEY: "KeyboardInterrupt"}
+    states = [TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED, TrialState.FAIL]
+    for state, attributes in zip(states, [{}, {}, {}, interrupted], strict=True):
+        trial = ask(study)
+        for key, value in {"euros": math.e, **attributes}.items():
+            trial.set_user_attr(key, value)
+        study.tell(trial, 1.0 if state == TrialState.COMPLETE else None, state)
+    space = study.sampler.strategy.space
+    known = log_costs(study, space, "euros")
+    assert known.numbers == [0, 1] and known.values.tolist() == [1.0, 1.0]
+    assert log_costs(study, space, "euros", {1, 2}).numbers == [1]
 
 
 def test_trials_of_a_study_with_a_cost_are_a_history_of_one_without():

@@ -10,7 +10,8 @@ from optuna.storages.journal import JournalFileBackend
 
 from slayr_py.errors import StorageError
 from slayr_py.study import create_study, load
-from slayr_py.study.storage.opening import open_storage, study_names
+from slayr_py.study.storage.opening import open_storage, quiet_optuna, study_names
+from slayr_py.study.storage.workers import WorkerStorage
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,7 @@ from slayr_py.study.storage.opening import open_storage, study_names
         ("nosuchdb://x", "nosuchdb://x does not open: .*; a storage URL looks like sqlite:///study.db"),
         ("sqlite:////nowhere/at/all/study.db", "no folder /nowhere/at/all; create it first"),
         ("postgresql://me:secret@localhost/x", r"me:\*\*\*@localhost/x does not open"),
+        ("postgresql://me:secret@localhost:port/x", r"'postgresql://\*\*\*@localhost:port/x' is not a storage URL"),
         ("sqlite:///a\0b.db", "does not open: .*null.*; a storage URL looks like sqlite:///study.db"),
     ],
 )
@@ -83,3 +85,21 @@ def test_a_damaged_line_of_a_journal_is_named(tmp_path, plane):
         assert "run the same study again" not in str(caught.value)
     path.write_text("\n".join([*lines, ""]))
     assert load(JournalStorage(JournalFileBackend(str(path)))).study.study_name == "s"
+
+
+def test_a_database_in_memory_has_no_workers(tmp_path):
+    assert isinstance(open_storage(tmp_path / "study.db", worker=True), WorkerStorage)
+    for url in ("sqlite://", "sqlite:///:memory:"):
+        assert not isinstance(open_storage(url, worker=True), WorkerStorage)
+
+
+@pytest.mark.parametrize("verbosity", [optuna.logging.INFO, optuna.logging.CRITICAL])
+def test_the_log_of_optuna_is_never_made_louder(verbosity):
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(verbosity)
+    try:
+        with quiet_optuna():
+            assert optuna.logging.get_verbosity() == max(verbosity, optuna.logging.ERROR)
+        assert optuna.logging.get_verbosity() == verbosity
+    finally:
+        optuna.logging.set_verbosity(before)

@@ -13,7 +13,17 @@ from optuna.storages.journal import JournalFileBackend
 
 from slayr_py.study import create_study
 from slayr_py.study.storage import optuna_private
-from slayr_py.study.storage.optuna_private import journal_of, storage_of, stored_trial
+from slayr_py.study.storage.optuna_private import (
+    DatabaseStorage,
+    fails_silent_trials,
+    is_in_loop,
+    is_stopped,
+    journal_of,
+    may_stop,
+    optimizing,
+    storage_of,
+    stored_trial,
+)
 
 USED = {
     *("_storage", "_study_id", "_trial_id", "_backend", "_file_path", "_contains", "_fixed_params", "_stop_flag"),
@@ -136,3 +146,42 @@ def test_enqueued_values_are_those_of_a_trial_and_of_its_copies():
     trial = study.ask()
     assert optuna_private.enqueued_values(trial) == {"x": 1.0} == optuna_private.enqueued_values(study.trials[0])
     assert optuna_private.enqueued_values(study.ask()) == {} == optuna_private.enqueued_values(study.trials[1])
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_the_values_of_the_outer_of_two_partial_fixed_samplers_count():
+    fixed = optuna.samplers.PartialFixedSampler
+    inner = fixed({"x": 1.0, "y": 1.0}, optuna.samplers.RandomSampler(seed=1))
+    study = optuna.create_study(sampler=fixed({"x": 2.0}, inner))
+    assert optuna_private.partly_fixed(study) == {"x": 2.0, "y": 1.0}
+    assert study.ask().suggest_float("x", 0, 9) == 2.0
+
+
+def test_a_stop_ends_one_loop_and_is_allowed_only_in_it():
+    study = optuna.create_study()
+    with optimizing(study):
+        with may_stop(study):
+            study.stop()
+        assert is_in_loop(study) and is_stopped(study)
+    assert not is_in_loop(study)
+    with optimizing(study):
+        assert not is_stopped(study)
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+@pytest.mark.parametrize(
+    ("kind", "seconds", "fails"), [(RDBStorage, 60, True), (RDBStorage, None, False), (DatabaseStorage, 60, False)]
+)
+def test_optuna_fails_silent_trials_of_its_own_storage_with_heartbeats_in_a_loop(tmp_path, kind, seconds, fails):
+    study = optuna.create_study(storage=kind(f"sqlite:///{tmp_path / 'study.db'}", heartbeat_interval=seconds))
+    assert not fails_silent_trials(study)
+    with may_stop(study):
+        assert fails_silent_trials(study) == fails
+
+
+def test_the_state_of_a_finished_trial_is_set_once(tmp_path):
+    study = optuna.create_study(storage=DatabaseStorage(f"sqlite:///{tmp_path / 'study.db'}"))
+    trial = study.ask()
+    study.tell(trial, 1.0)
+    with pytest.raises(optuna.exceptions.UpdateFinishedTrialError):
+        storage_of(study).set_trial_state_values(trial._trial_id, optuna.trial.TrialState.COMPLETE, [2.0])

@@ -11,7 +11,17 @@ from slayr_py.study.storage.attributes import SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.optuna_private import optimizing
 from slayr_py.study.storage.suggesting import suggest_all
-from slayr_py.study.storage.trials import excluded, from_ranges, left_out, observations, outcomes, pending, to_ranges
+from slayr_py.study.storage.trials import (
+    excluded,
+    from_ranges,
+    left_out,
+    observations,
+    outcomes,
+    pending,
+    to_ranges,
+    trial_configuration,
+    with_configuration,
+)
 
 
 def test_a_running_trial_is_pending_before_its_parameters_are_read(plane):
@@ -91,3 +101,30 @@ def test_a_trial_is_converted_once(plane, monkeypatch):
     edited = study.get_trials(deepcopy=False)[0]
     monkeypatch.setitem(edited.params, "x", 0.5)
     assert to_params(observations(study, plane).configs[0])["x"] == 0.5
+
+
+def test_repeatable_configurations_are_not_excluded(plane):
+    study = create_study(plane, n_initial=5, seed=2)
+    for value in (3.0, 5.0):
+        study.tell(ask(study), value)
+    first, second = excluded(study, plane)
+    assert excluded(study, plane, [first]) == [second]
+
+
+def test_other_trials_have_a_configuration_once_it_is_suggested(plane):
+    study = create_study(plane, n_initial=5, seed=2)
+    study.tell(ask(study), 1.0)
+    assert study.ask().relative_params == {}  # suggested, not yet read
+    study._storage.create_new_trial(study._study_id)
+    study.ask()
+    assert with_configuration(study, study.trials[3]) == {0, 1}
+
+
+def test_a_complete_trial_counts_with_what_it_has_evaluated(plane):
+    study = create_study(plane, n_initial=5, seed=2)
+    for state in (TrialState.FAIL, TrialState.COMPLETE):
+        trial = study.ask()
+        assert trial.relative_params == {}  # suggested, not yet read
+        study.tell(trial, 1.0 if state == TrialState.COMPLETE else None, state)
+    failed, complete = study.trials
+    assert trial_configuration(complete, plane) is None and trial_configuration(failed, plane) is not None
