@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace
+from ConfigSpace import Categorical, ConfigurationSpace, Float
 from ConfigSpace.hyperparameters import BetaFloatHyperparameter, NormalIntegerHyperparameter
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
@@ -10,6 +10,7 @@ from slayr_py.errors import SpaceError
 from slayr_py.space import Encoder, active_names
 from slayr_py.study import space_to_distributions
 from slayr_py.study.storage.distributions import to_configuration, to_params
+from slayr_py.study.storage.flat_space import to_space
 
 
 def test_every_kind_of_parameter_has_its_distribution(mixed):
@@ -82,3 +83,15 @@ def test_trials_that_are_no_configurations_give_none(mixed):
     assert to_configuration(mixed, {**whole, "rate": 7.0}) is None
     assert to_configuration(mixed, {**whole, "kernel": "poly"}) is None  # degree is missing
     assert to_configuration(mixed, {**whole, "size": "l", "flag": False}) is None  # forbidden
+
+
+def test_small_values_keep_the_digits_that_configspace_rounds():
+    space = ConfigurationSpace()
+    space.add(Float("x", (1e-11, 1.0), log=True))
+    assert to_params(to_configuration(space, {"x": 1.23456789e-10}))["x"] == pytest.approx(1.23456789e-10, rel=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, 1.1])
+def test_values_outside_a_grid_or_between_its_points_give_none(value):
+    space = to_space({"s": FloatDistribution(0.5, 1.5, step=0.25)})
+    assert to_configuration(space, {"s": 1.25}) is not None and to_configuration(space, {"s": value}) is None
