@@ -86,9 +86,11 @@ def test_trials_that_are_no_configurations_give_none(mixed):
 
 
 def test_small_values_keep_the_digits_that_configspace_rounds():
-    space = ConfigurationSpace()
-    space.add(Float("x", (1e-11, 1.0), log=True))
-    assert to_params(to_configuration(space, {"x": 1.23456789e-10}))["x"] == pytest.approx(1.23456789e-10, rel=1e-9)
+    space = ConfigurationSpace(seed=1)
+    space.add(Float("x", (1e-11, 1e-6), log=True))
+    for config in space.sample_configuration(8):
+        exact = float(space["x"].to_value(config.get_array()[0]))
+        assert config["x"] != exact == to_params(config)["x"]
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0, 1.1])

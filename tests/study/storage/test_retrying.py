@@ -255,3 +255,47 @@ def test_a_file_that_is_moved_when_every_value_is_stored_has_to_be_put_back(plan
 
     with pytest.raises(StorageError, match="moved or replaced while the study ran; put it back and run the same study"):
         minimize(bowl, plane, 2, storage=tmp_path / "s.db", callbacks=[move], **ARGUMENTS)
+
+
+class Failing:
+    """An operation that fails a number of times."""
+
+    def __init__(self, times: float) -> None:
+        self.times = times
+
+    def __call__(self) -> str:
+        self.times -= 1
+        if self.times >= 0:
+            raise StorageInternalError("server closed the connection unexpectedly")
+        return "answer"
+
+
+def test_a_storage_that_answers_again_is_waited_for_again(monkeypatch):
+    monkeypatch.setattr(retrying.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(retrying, "PATIENCE", 0.0)
+    retries = retrying.Retries()
+    with pytest.raises(StorageInternalError):
+        retries(Failing(1))
+    monkeypatch.setattr(retrying, "PATIENCE", 300.0)
+    with pytest.raises(StorageInternalError):
+        retries(Failing(1))
+    assert retries(Failing(0)) == "answer"
+    with pytest.warns(RuntimeWarning, match="trying again for 300 seconds") as caught:
+        assert retries(Failing(3)) == "answer"
+    assert len(caught) == 1
+
+
+def test_an_interrupted_wait_is_not_begun_again(monkeypatch):
+    waits = []
+
+    def interrupt(seconds):
+        waits.append(seconds)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(retrying.time, "sleep", interrupt)
+    retries = retrying.Retries()
+    with pytest.warns(RuntimeWarning, match="trying again"), pytest.raises(KeyboardInterrupt):
+        retries(Failing(9))
+    with pytest.raises(StorageInternalError):
+        retries(Failing(9))
+    assert waits == [retrying.FIRST_WAIT]
