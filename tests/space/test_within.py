@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, OrdinalHyperparameter
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer, OrdinalHyperparameter
 from scipy.spatial.distance import cdist
 from scipy.stats import kstest
 
 from slayr_py import SpaceError
 from slayr_py.space import Encoder, Linear
 from slayr_py.space.spread import spread
+from slayr_py.space.within.expression import parse
 from slayr_py.space.within.nearest import nearest, nearest_each
 
 
@@ -113,8 +114,8 @@ def test_draws_are_uniform():
     encoder = Encoder(mixture(), within=["x1 + x2 + x3 == 1"])
     shares = encoder.resolve(encoder.uniform(1000, np.random.default_rng(1)))[0].unit_values
     assert min(kstest(column, lambda x: 1 - (1 - x) ** 2).pvalue for column in shares.T) > 0.01
-    for within in ("p <= 0.1", "log(p) <= log(0.1)", "p * sqrt(p) <= 0.1 ** 1.5"):
-        encoder = Encoder(logarithmic(), within=[within])
+    for within in (["p <= 0.1"], ["log(p) <= log(0.1)"], ["p * sqrt(p) <= 0.1 ** 1.5"], ["p <= 0.1", "p * p <= 1"]):
+        encoder = Encoder(logarithmic(), within=within)
         p = encoder.decode(encoder.resolve(encoder.uniform(1000, np.random.default_rng(1)))[0])
         assert kstest(np.log([config["p"] for config in p]), "uniform", (np.log(1e-3), np.log(100))).pvalue > 0.01
 
@@ -146,6 +147,41 @@ def test_separate_parts_have_draws_in_proportion_to_their_volumes():
     encoder = Encoder(ConfigurationSpace({name: (0.0, 1.0) for name in "abc"}), within=[either])
     drawn = encoder.resolve(encoder.uniform(1000, np.random.default_rng(1)))[0].unit_values
     assert 0.42 < (drawn.mean(axis=1) > 0.35).mean() < 0.58
+
+
+def test_draws_are_uniform_given_a_level():
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    space.add(OrdinalHyperparameter("most", [0.1, 0.4, 1.0]))
+    encoder = Encoder(space, within=["x <= most"])
+    drawn = encoder.decode(encoder.resolve(encoder.uniform(1000, np.random.default_rng(1)))[0])
+    assert kstest([config["x"] / config["most"] for config in drawn], "uniform").pvalue > 0.01
+
+
+def test_integers_at_a_bound_are_drawn_as_often_as_others():
+    encoder = Encoder(counts(), within=["a + b == 10"])
+    drawn = encoder.decode(encoder.resolve(encoder.uniform(3000, np.random.default_rng(1)))[0])
+    assert np.bincount([config["a"] for config in drawn], minlength=11).min() > 200
+
+
+def test_several_integers_are_rounded_to_an_equality():
+    encoder = Encoder({name: (0, 20) for name in "abcde"}, within=["a + 2*b + 3*c + d + e == 30"])
+    drawn = encoder.uniform(100, np.random.default_rng(1))
+    assert encoder.resolve(drawn)[1].mean() > 0.9
+
+
+def test_draws_ignore_constraints_on_inactive_parameters():
+    encoder = Encoder(branching(), within=["x * (1 + y) <= 0.1", "x <= 0.8"])
+    drawn = encoder.decode(encoder.resolve(encoder.uniform(1000, np.random.default_rng(1)))[0])
+    assert kstest([config["x"] / 0.8 for config in drawn if "y" not in config], "uniform").pvalue > 0.01
+
+
+def test_exchanges_of_integers_keep_an_equality():
+    """A logarithmic integer has no constant step."""
+    space = ConfigurationSpace({"a": (0, 10), "b": (0, 40)})
+    space.add(Integer("c", (1, 8), log=True))
+    encoder = Encoder(space, within=["2*a + b + c == 30"])
+    changes = [(columns, change.tolist()) for columns, change in encoder.exchanges]
+    assert changes == [([0, 1], [0.1, -0.05]), ([0, 1], [-0.1, 0.05])]
 
 
 def test_a_move_is_the_nearest_configuration_with_the_constraints():
@@ -194,6 +230,20 @@ def test_nearest_points_of_many_constraints_are_those_of_one_search_each(equal, 
     assert some > 40
 
 
+@pytest.mark.parametrize(
+    "text", ["exp(x) * y / z <= x", "log(x) - sqrt(y) + abs(z - 1) >= 0", "-(x**3) + (y / 2) ** -1.5 == z**0 + y"]
+)
+def test_derivatives_of_comparisons_are_those_of_finite_differences(text):
+    (comparison,) = parse(text)
+    values = dict(zip("xyz", np.random.default_rng(1).uniform(0.2, 2.0, (3, 5)), strict=True))
+    slopes = comparison.evaluate(values)[1]
+    for name in values:
+        above, below = (comparison.evaluate(values | {name: values[name] + step})[0] for step in (1e-6, -1e-6))
+        np.testing.assert_allclose(slopes[name], (above - below) / 2e-6, atol=1e-7)
+    (constant,) = parse("x**0 <= 2")
+    assert constant.evaluate({"x": np.zeros(1)})[1]["x"] == 0
+
+
 def test_gradients_beyond_all_numbers_leave_a_point_where_it_is():
     space = ConfigurationSpace([Float("p", (1e-3, 1e3), log=True), Float("q", (1e-3, 1e3), log=True)])
     encoder = Encoder(space, within=["exp(p) + q <= 1.5"])
@@ -240,6 +290,7 @@ def test_an_equality_may_be_off_by_the_rounding_of_its_parameters():
         ({"a": (0.0, 1e8), "b": (0.0, 1e8), "c": (0.0, 1e8)}, ["a + b + c == 1e8", "a + b <= 5e7", "c <= 5e7"]),
         ({"p": (1.0, 1e4), "v": (1.0, 1e4)}, ["1e6 <= p * v", "p * v <= 1e6"]),
         ({"a": (0.0, 1e8), "b": (0.0, 1e8)}, ["abs(a - b) == 0"]),
+        ({"a": (0.0, 1e8), "b": (0.0, 1e8)}, ["-(a + b - 1e8) <= 0", "-(1e8 - a - b) <= 0"]),
     ],
 )
 def test_opposite_constraints_of_large_sides_leave_room_for_rounding(bounds, within):
@@ -321,6 +372,9 @@ def test_a_design_inside_constraints_represents_the_numbers_better_than_random_p
         (["x1 ** x2 <= 1"], "has an exponent that is not a number; write exp"),
         (["(lambda: 1)() <= x1"], "is not a comparison"),
         (["x1 <= 1e999"], "which is not finite"),
+        (["x1 / 0 <= 1"], "'x1 / 0 <= 1' has no finite value within the bounds"),
+        (["x1 <= (-8) ** 0.5"], "has no finite value within the bounds"),
+        (["x1 <= 0 ** -1"], "has no finite value within the bounds"),
         (["x1 <= 10**400"], "'x1 <= 10\\*\\*400' has a number beyond 1.8e\\+308; write it in other units"),
         (["x1 <= " + "9" * 400], "has a number beyond 1.8e"),
         (["x1 ** 10**400 <= 1"], "has a number beyond 1.8e"),
