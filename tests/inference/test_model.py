@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -11,6 +12,8 @@ from testing_fits import QUICK
 from testing_spaces import mixed_space, plain_space
 
 import slayr_py as sl
+from slayr_py.inference import Model
+from slayr_py.kernels import Composite
 from slayr_py.space import Encoder
 
 
@@ -87,3 +90,57 @@ def test_a_fit_notes_noise_that_its_prior_excludes():
     for priors, n_notes in ((None, 0), (certain, 1)):
         check = sl.GaussianProcess(space, priors=priors, inducing=10).fit(configs, y, method="map").check()
         assert check.ok and sum("sigma_n" in note for note in check.notes) == n_notes
+
+
+def test_observations_inform_the_priors_that_the_user_leaves_open():
+    x = np.linspace(0, 1, 40)
+    noise = sl.HalfNormal(0.2)
+    period = sl.LogNormal(0.0, 2.0)
+    for priors in ({"sigma_n": noise}, {"sigma_n": noise, "period": period}):
+        model = Model({"x": (0.0, 1.0)}, Composite("PER"), priors)
+        train = model.encoder.encode([{"x": value} for value in x])
+        found = model.informed(train, np.sin(20 * np.pi * x)).priors
+        assert found["sigma_n"] == noise
+        assert found["period"].mu == pytest.approx(0.0 if "period" in priors else np.log(0.1), abs=0.05)
+
+
+def test_other_priors_keep_the_rest_of_a_model():
+    model = Model(plain_space(), warp="best").with_pivot(-0.5)
+    model.noise_floor = 1e-3
+    changed = model.with_defaults({"mu": sl.Normal(0, 2)})
+    assert (changed.warp, changed.pivot, changed.noise_floor) == ("best", -0.5, 1e-3)
+    known = Model(plain_space(), warp="auto").with_errors(np.ones(2))
+    assert known.with_defaults({"mu": sl.Normal(0, 2)}).left_out == known.left_out != ()
+
+
+def test_a_model_is_the_same_after_json():
+    within = ["x + z <= 1"]
+    model = Model(Encoder({"x": (0.0, 1.0), "z": (0.0, 1.0)}, within=within), Composite("SE[x] + LIN"), {"mu": 1.0})
+    model.noise_floor = 1e-3
+    again = Model.fromdict(json.loads(json.dumps(model.asdict())), within)
+    assert again.asdict() == model.asdict()
+    assert again.encoder.constrained == model.encoder.constrained != set()
+
+
+@pytest.mark.parametrize(
+    ("y", "pivot", "expected"), [([-1.0, 2.0], None, -1.0), ([1.0, 2.0], None, 0.0), ([-1.0], -3.0, -3.0)]
+)
+def test_the_pivot_is_that_of_the_model_or_the_best_target_below_the_mean(y, pivot, expected):
+    model = Model(plain_space(), warp="best")
+    model = model if pivot is None else model.with_pivot(pivot)
+    points = model.encoder.encode(model.encoder.sobol(len(y), 1))
+    assert model.stan_data(points, np.array(y), points)["warp_pivot"].tolist() == [expected]
+
+
+@pytest.mark.parametrize(("priors", "words"), [({"lengthscale": sl.LogNormal([0.0, 0.0, 0.0], 1.0)}, "lengthscale")])
+def test_a_prior_of_the_wrong_length_is_refused(priors, words):
+    with pytest.raises(sl.DataError, match=words):
+        Model(plain_space(), priors=priors)
+
+
+@pytest.mark.parametrize("warp", ["auto", "log", "best"])
+def test_binary_observations_have_neither_a_warp_nor_known_errors(warp):
+    with pytest.raises(sl.DataError, match=f"warp='{warp}' is not supported with likelihood='probit'"):
+        Model(plain_space(), warp=warp, likelihood="probit")
+    with pytest.raises(sl.DataError, match="binary observations cannot have known errors"):
+        Model(plain_space(), likelihood="probit").with_errors(np.ones(2))
