@@ -196,6 +196,15 @@ def test_a_move_is_the_nearest_configuration_with_the_constraints():
         np.testing.assert_allclose(found, np.maximum(point - threshold, 0), atol=1e-9)
 
 
+def test_a_sum_of_logarithms_moves_to_the_nearest_unit_values():
+    encoder = Encoder(logarithmic(), within=["log(p) + log(`my q`) <= -10"])
+    start = np.full((1, 3), 0.5)
+    start[0, [encoder.names.index("p"), encoder.names.index("my q")]] = [0.9, 0.6]
+    moves = start - encoder.resolve(start)[0].unit_values
+    excess = 1.5 - (2 - 10 / np.log(1000))
+    np.testing.assert_allclose(np.sort(moves[0]), [0.0, excess / 2, excess / 2], atol=1e-6)
+
+
 @pytest.mark.parametrize("within", ["`my x` + `my x` + y == 0.5", "`my x` * (1 + `my x`) <= 0.3125"])
 def test_a_move_changes_parameters_with_quoted_names(within):
     encoder = Encoder(ConfigurationSpace({"my x": (0.0, 1.0), "y": (0.0, 1.0)}), within=[within])
@@ -327,6 +336,25 @@ def test_a_single_level_changes_no_move_of_other_parameters():
     projector = encoder.along(encoder.encode([{"a": 4, "b": 6, "level": 3}]), gradients)
     moved = alone.along(alone.encode([{"a": 4, "b": 6}]), gradients[:, :2])
     np.testing.assert_array_equal(projector[:, :2, :2], moved)
+
+
+def test_moves_stay_on_the_faces_and_bounds_at_which_a_gradient_pushes():
+    encoder = Encoder({"x": (0.0, 1.0), "y": (0.0, 1.0)}, within=["x + y <= 1"])
+    configs = encoder.encode([{"x": 0.5, "y": 0.5}, {"x": 0.5, "y": 0.5}, {"x": 0.0, "y": 0.2}])
+    projectors = encoder.along(configs, np.array([[2.0, 1.0], [-2.0, -1.0], [-1.0, 1.0]]))
+    expected = [[[0.5, -0.5], [-0.5, 0.5]], np.eye(2), np.diag([0.0, 1.0])]
+    np.testing.assert_allclose(projectors, expected, atol=1e-12)
+    encoder = Encoder(logarithmic(), within=["p + r == 1"])
+    encoded = encoder.encode([{"p": 0.1, "r": 0.9, "my q": 0.1}])
+    slopes = {"p": 0.1 * np.log(1000), "r": 1.0, "my q": 0.0}
+    normal = np.array([slopes[name] for name in encoder.names])
+    expected = np.eye(3) - np.outer(normal, normal) / (normal @ normal)
+    np.testing.assert_allclose(encoder.along(encoded, np.ones((1, 3)))[0], expected, atol=1e-9)
+
+
+def test_a_constraint_without_a_value_does_not_hold():
+    encoder = Encoder({"x": (0.0, 1.0)}, within=["sqrt(x - 0.5) <= 1"])
+    assert encoder.inside(encoder.encode([{"x": 0.2}, {"x": 0.7}])).tolist() == [False, True]
 
 
 def test_fixed_values_leave_the_rest_to_the_constraints():

@@ -127,10 +127,10 @@ def _step(
     curved = region.logs_of(columns, linear=False)
     if not curved.any():
         return moved
-    # A logarithm is straight in unit values, a product in s: take the better of both steps.
+    # A logarithm is straight in unit values, a product in s: take the better of both steps, or else the nearer one there.
     other = _tangent_step(region, numbers, active, columns, used, curved, margin)
     left, left_by_other = (_violation_after(region, numbers, active, columns, each) for each in (moved, other))
-    better = np.flatnonzero(left_by_other < left)
+    better = np.flatnonzero(left_by_other <= left)
     moved[better] = other[better]
     return moved
 
