@@ -127,7 +127,7 @@ def _step(
     curved = region.logs_of(columns, linear=False)
     if not curved.any():
         return moved
-    # A logarithm is straight in unit values, a product in s: take the better of both steps, or else the nearer one there.
+    # A logarithm is straight in unit values, a product in s: take the better step, at a tie the former.
     other = _tangent_step(region, numbers, active, columns, used, curved, margin)
     left, left_by_other = (_violation_after(region, numbers, active, columns, each) for each in (moved, other))
     better = np.flatnonzero(left_by_other <= left)

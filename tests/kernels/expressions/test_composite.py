@@ -121,6 +121,8 @@ def test_given_leaves_of_equal_names_are_renamed_unless_they_are_one_kernel():
     all_of_them = both + Composite("PRE + PRE2", given={"PRE": third, "PRE2": first})
     assert all_of_them.expression == "PRE * PRE2 + PRE3 + PRE22"
     assert all_of_them.given == {"PRE": first, "PRE2": second, "PRE3": third, "PRE22": first}
+    alone = Composite("PRE", given={"PRE": first}) + Composite("PRE + PRE2", given={"PRE": second, "PRE2": third})
+    assert alone.given == {"PRE": first, "PRE3": second, "PRE2": third}
     pair = Composite("MAT1", given={"MAT1": first}) + Composite("MAT1", given={"MAT1": second})
     assert pair.expression == "MAT1 + MAT13"  # MAT12 is a leaf of the language
 
