@@ -234,12 +234,12 @@ def front(values: np.ndarray) -> np.ndarray:
 def compressed(
     y: np.ndarray, errors: np.ndarray, penalised: np.ndarray, maximize: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values and errors (n,) that a model sees: penalties grow with the logarithm of their distance."""
+    """Return the values and errors (n,) that a model sees: penalties are at most twice as far as the others."""
     best = y.max() if maximize else y.min()
     largest = np.abs(y[~penalised] - best).max()
     values, smaller = y.copy(), errors.copy()
     for i in np.flatnonzero(penalised):
         ratio = abs(y[i] - best) / largest
-        values[i] = best + np.sign(y[i] - best) * largest * (1 + np.log(ratio))
-        smaller[i] /= ratio
+        values[i] = best + np.sign(y[i] - best) * largest * (2 - 1 / ratio)
+        smaller[i] /= ratio**2
     return values, smaller

@@ -4,10 +4,11 @@ A penalty of 1e6 among values around 1 decides the scale of the targets. The oth
 millionth of it, and a model sees no difference between them. With b the best value, d = |y - b|, and l the largest
 distance of the near values, far values count as if they had the distance
 
-    d' = l (1 + log(d / l)),   d > l.
+    d' = l (2 - l / d),   d > l,
 
-They stay in their order. Values are far if there is a gap below them: each of their distances is more than 100 times as
-large as those of all others. Where an objective is continuous, that is seldom so (docs/decisions/warp.md).
+so that they stay in their order, at most twice as far as the near ones. Values are far if there is a gap below them:
+each of their distances is more than 100 times as large as those of all others. Where an objective is continuous, that
+is seldom so (docs/decisions/far-values.md).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from slayr_py.acquisition import non_dominated
 from slayr_py.space import FloatArray
 
 GAP = 100.0
-"""Ratio of distances from the best value above which values are far; measured in docs/decisions/warp.md."""
+"""Ratio of distances from the best value above which values are far; measured in docs/decisions/far-values.md."""
 
 _FEWEST_NEAR = 3  # values; the distances of fewer are no scale
 
@@ -33,7 +34,7 @@ class Compressed(NamedTuple):
     """Shape (n,)."""
 
     slopes: FloatArray
-    """Shape (n,): dd' / dd, l / d for far values and 1 for the others, by which known errors shrink."""
+    """Shape (n,): dd' / dd, (l / d)^2 for far values and 1 for the others, by which known errors shrink."""
 
     far: NDArray[np.bool_]
     """Shape (n,): which values are far."""
@@ -60,8 +61,8 @@ def compress_far(values: FloatArray, number: int = 0) -> Compressed:
     if not far.any():
         return Compressed(y, np.ones(len(y)), far)
     limit = distances[~far].max()
-    slopes = np.where(far, limit / np.maximum(distances, limit), 1.0)
-    return Compressed(np.where(far, best + limit * (1 - np.log(slopes)), y), slopes, far)
+    shares = limit / np.maximum(distances, limit)
+    return Compressed(np.where(far, best + limit * (2 - shares), y), np.square(shares), far)
 
 
 def _are_far(distances: FloatArray, near: float) -> NDArray[np.bool_]:
