@@ -1,4 +1,4 @@
-"""Imports follow the order of the rooms; no module imports one that imports it."""
+"""Imports follow the order of the rooms, no module imports one that imports it, and some things have one way."""
 
 from __future__ import annotations
 
@@ -140,6 +140,20 @@ def test_rooms_use_what_another_room_names_in_its_init():
                 unnamed = {alias.name for alias in node.names} - named[facade] if module == facade else {module}
                 behind += [f"{name}: {what} of {module}" for what in sorted(unnamed)]
     assert not behind
+
+
+def test_the_sampler_of_a_study_is_found_by_one_function_and_named_in_messages():
+    found = []
+    for name, path in MODULES.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        texts = {inner for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for inner in ast.walk(node)}
+        samplers = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "sampler"]
+        found += [
+            f"{name}:{node.lineno}"
+            for node in samplers
+            if ast.unparse(node.value).endswith("study") and node not in texts
+        ]
+    assert {where.rpartition(":")[0] for where in found} == {"slayr_py.study.storage.optuna_private"}, found
 
 
 def test_sub_rooms_are_named_by_their_room():

@@ -302,11 +302,16 @@ class StanGPSampler(BaseSampler):
         return self.strategy.fit_all(study, seed, goal_of(study, objective), **fit)
 
 
+def stan_sampler_of(study: Study) -> StanGPSampler | None:
+    """Return the `StanGPSampler` of a study, also inside a `PartialFixedSampler`; None for any other sampler."""
+    sampler = inner_sampler(study)
+    return sampler if isinstance(sampler, StanGPSampler) else None
+
+
 def declared_space_of(study: Study) -> DeclaredSpace | None:
     """Return the strategy of a study's `StanGPSampler` with a declared space; None for any other sampler."""
-    sampler = inner_sampler(study)
-    strategy = sampler.strategy if isinstance(sampler, StanGPSampler) else None
-    return strategy if isinstance(strategy, DeclaredSpace) else None
+    sampler = stan_sampler_of(study)
+    return sampler.strategy if sampler is not None and isinstance(sampler.strategy, DeclaredSpace) else None
 
 
 def fixed_of(study: Study, encoder: Encoder) -> Fixed | None:

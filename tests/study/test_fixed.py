@@ -11,7 +11,7 @@ from testing_studies import bowl, suggestion
 from slayr_py.acquisition import suggest
 from slayr_py.errors import DataError, EnqueuedError, SpaceError
 from slayr_py.space import Encoder
-from slayr_py.study import Regret, Result, StanGPSampler, ask, config_of, create_study, minimize, tell
+from slayr_py.study import Regret, Result, StanGPSampler, ask, ask_batch, config_of, create_study, minimize, tell
 from slayr_py.study.sampler import declared_space_of, fixed_of
 
 PAST = [({"x": x, "y": y}, bowl({"x": x, "y": y})) for x, y in ((-4.0, 3.0), (0.0, 9.0), (2.0, 8.0), (8.0, 1.0))]
@@ -184,6 +184,15 @@ def test_the_values_of_a_partial_fixed_sampler_are_fixed(plane):
     assert declared.compared_in(study, study.trials[0]).values == {"x": 1.0, "y": 2.0}
     study.sampler._fixed_params = {"y": 1e9}  # an illegal value does not replace those of the sampler
     assert declared.fixed_in(study, study.trials[1]).values == {"x": 1.0, "y": 1.0}
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_batches_and_costs_are_those_of_the_sampler_in_a_partial_fixed_sampler(plane):
+    study = create_study(plane, n_initial=4, seed=1, cost="euros")
+    study.sampler = optuna.samplers.PartialFixedSampler({"y": 2.0}, study.sampler)
+    batch = ask_batch(study, 2)
+    assert [trial.params["y"] for trial in batch] == [2.0, 2.0]
+    assert tell(study, batch[0], 1.0, cost=3.0).user_attrs["euros"] == 3.0
 
 
 def test_initial_configurations_get_the_fixed_values(plane):

@@ -26,11 +26,10 @@ from slayr_py.study.model.session import Session
 from slayr_py.study.model.surrogate import GivenKernel
 from slayr_py.study.results.refits import RecordedFits, fitted_numbers, last_feasibility, recorded_fits
 from slayr_py.study.results.tables import comparable_trials, feasible_trials, fixed_values_text
-from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of, within_of
+from slayr_py.study.sampler import declared_space_of, space_of, stan_sampler_of, within_of
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.objectives import goal_of
-from slayr_py.study.storage.optuna_private import inner_sampler
 from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.trials import has_known_error, observations
 
@@ -169,8 +168,8 @@ class _SpaceToFit(DeclaredSpace):
 
 def _inferred_in(study: Study, space: ConfigurationSpace) -> _SpaceToFit | None:
     """Return the model of a sampler that has inferred the parameters, in a space; None for any other study."""
-    sampler = inner_sampler(study)
-    if not isinstance(sampler, StanGPSampler) or study_record(study) is not None:
+    sampler = stan_sampler_of(study)
+    if sampler is None or study_record(study) is not None:
         return None
     strategy = sampler.strategy
     return _SpaceToFit(space, sampler.options, strategy.seed) if isinstance(strategy, InferredSpace) else None

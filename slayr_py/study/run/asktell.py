@@ -25,7 +25,7 @@ from slayr_py.study.model.options import SamplerKeywords, check_names
 from slayr_py.study.run.history import History, add_history, read_history
 from slayr_py.study.run.objective import Values, as_value, by_label, expected_of, split_parts, split_values
 from slayr_py.study.run.pruning import check_pruner
-from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of
+from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of, stan_sampler_of
 from slayr_py.study.storage.attributes import ASKED_KEY, CONTEXT_KEY, ERROR_KEY
 from slayr_py.study.storage.columns import Outcomes
 from slayr_py.study.storage.costs import as_cost
@@ -188,10 +188,10 @@ def ask_batch(study: Study, q: int) -> list[Trial]:
     DataError
         If q is not a positive integer, or the study's sampler is not a `StanGPSampler` with a space.
     """
-    if not isinstance(study.sampler, StanGPSampler):
+    if (sampler := stan_sampler_of(study)) is None:
         raise DataError(f"the study's sampler is {study.sampler}: only a StanGPSampler suggests batches")
     with translate_storage_errors():
-        return study.sampler.ask_batch(study, q)
+        return sampler.ask_batch(study, q)
 
 
 def _ask_in(study: Study, context: Mapping[str, Any]) -> Trial:
@@ -328,8 +328,8 @@ def _told_error(sd: object) -> float:
 
 def _told_cost(study: Study, cost: object) -> tuple[str, float]:
     """Return the name and the value of a cost."""
-    name = study.sampler.options.cost if isinstance(study.sampler, StanGPSampler) else None
-    if name is None:
+    sampler = stan_sampler_of(study)
+    if sampler is None or (name := sampler.options.cost) is None:
         raise DataError("the study's sampler has no cost: create the study with cost='euros', or another name")
     known = as_cost(cost)
     if known is None:
