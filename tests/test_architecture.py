@@ -156,6 +156,16 @@ def test_the_sampler_of_a_study_is_found_by_one_function_and_named_in_messages()
     assert {where.rpartition(":")[0] for where in found} == {"slayr_py.study.storage.optuna_private"}, found
 
 
+def test_warnings_point_to_the_code_outside_the_package():
+    levels = {
+        f"{name}:{node.value.lineno}": ast.unparse(node.value)
+        for name, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.keyword) and node.arg == "stacklevel"
+    }
+    assert levels and set(levels.values()) == {"level_outside()"}, levels
+
+
 def test_sub_rooms_are_named_by_their_room():
     assert all(name.rpartition(".")[2] in names_of(room_of(name)) for name in SUB_ROOMS)
 

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, level_outside
 from slayr_py.inference import BLOCK, Diagnostics, FitOptions, GaussianProcess, Method, Posterior, Priors, Warp
 from slayr_py.kernels import Kernel, Stack
 from slayr_py.sklearn.default_priors import default_priors
@@ -149,7 +149,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         self.diagnostics_ = self.posterior_.check()
         if not self.diagnostics_.ok:
             failed = "; ".join(self.diagnostics_.messages)
-            warnings.warn(f"the diagnostics of the fit fail: {failed}", ConvergenceWarning, stacklevel=2)
+            warnings.warn(f"the diagnostics of the fit fail: {failed}", ConvergenceWarning, stacklevel=level_outside())
         return self
 
     def _warn_of_refusal(self) -> None:
@@ -164,7 +164,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
             f"the {self.method} approximation is inaccurate ({'; '.join(refused[0]['why'])}), so NUTS has replaced it: "
             "method='nuts' omits the attempt, and method='map', a point estimate, or inducing= takes less time",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=level_outside(),
         )
 
     def _warn_of_left_out(self, n_kernels: int) -> None:
@@ -176,7 +176,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
                     f"{len(texts)} of {n_kernels} kernels {what} ({'. '.join(texts)}): method='nuts', more rows or a "
                     "single kernel are more reliable",
                     ConvergenceWarning,
-                    stacklevel=3,
+                    stacklevel=level_outside(),
                 )
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
@@ -257,7 +257,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         """Return a table with numbers instead of dates and durations; warn which unit and origin dates have."""
         self._times = Times(self.categorical_features, X)
         for name, scale in self._times.scales.items():
-            warnings.warn(f"the dates of column {name!r} are read as {scale}", UserWarning, stacklevel=3)
+            warnings.warn(f"the dates of column {name!r} are read as {scale}", UserWarning, stacklevel=level_outside())
         return self._times.numbers(X)
 
     def _training_data(self, X: Any, y: ArrayLike) -> tuple[Any, FloatArray]:

@@ -20,7 +20,7 @@ import numpy as np
 from optuna import Study, Trial
 from optuna.trial import FrozenTrial
 
-from slayr_py.errors import InferenceError
+from slayr_py.errors import InferenceError, level_outside
 from slayr_py.space import Fixed
 from slayr_py.study.model.proposal import Proposal
 from slayr_py.study.model.space_model import SpaceModel
@@ -105,7 +105,7 @@ def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int)
         except InferenceError as error:
             why = str(error)
             text = f"trial {trial.number}: the fit failed, so a space-filling point is suggested: {why}"
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            warnings.warn(text, RuntimeWarning, stacklevel=level_outside())
 
     # Nothing to fit, or the fit has failed
     with search_lock(study):

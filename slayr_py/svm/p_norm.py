@@ -28,7 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slayr_py.arguments import check_integer, check_number
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, level_outside
 from slayr_py.kernels import MOST_FEATURES, FreeKernel, MomentFeatures, PowerSeries, SquaredExponential, moment_features
 from slayr_py.space import FloatArray
 
@@ -185,7 +185,9 @@ def _solve(phi: FloatArray, y: FloatArray, q: int, C: float, epsilon: float) -> 
             break
         penalty = min(4 * penalty, 1e6)
     else:
-        warnings.warn(f"the sum of alpha is {violation:.3g} instead of 0", ConvergenceWarning, stacklevel=3)
+        warnings.warn(
+            f"the sum of alpha is {violation:.3g} instead of 0", ConvergenceWarning, stacklevel=level_outside()
+        )
     alpha = parts[:n] - parts[n:]
     s = phi.T @ alpha
     errors = np.maximum(0.0, np.abs(phi @ s ** (2 * q - 1) + b - y) - epsilon)
@@ -195,6 +197,6 @@ def _solve(phi: FloatArray, y: FloatArray, q: int, C: float, epsilon: float) -> 
             f"the minimum was not found: the dual objective is {gap:.3g} below the primal one; scale the columns, or "
             "use a longer length-scale, or a smaller q or C",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=level_outside(),
         )
     return alpha, b

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slayr_py.errors import CompileError, ToolchainError
+from slayr_py.errors import CompileError, ToolchainError, level_outside
 from slayr_py.toolchain.cache import cache_dir, locked, staging
 from slayr_py.toolchain.cleaning import mark_used
 from slayr_py.toolchain.cmdstan import CmdStan, ensure_cmdstan
@@ -72,7 +72,9 @@ def compile_build(build: Build, on_progress: Callable[[str], None] | None = None
             if not is_intact(program.exe):
                 if program.exe.parent.is_dir():
                     warnings.warn(
-                        f"the executable {program.exe} is damaged; it is compiled again", RuntimeWarning, stacklevel=2
+                        f"the executable {program.exe} is damaged; it is compiled again",
+                        RuntimeWarning,
+                        stacklevel=level_outside(),
                     )
                 build.run(program, on_progress)
     mark_used(program.exe.parent)
@@ -217,7 +219,7 @@ class Build:
                     f"{self.source.name} does not compile with the parts of Stan Math that it names and was compiled "
                     f"again with all of them, in twice the time: {error}",
                     RuntimeWarning,
-                    stacklevel=2,
+                    stacklevel=level_outside(),
                 )
 
     def _write_math_header(self, exe: Path, header: str | None) -> Path:

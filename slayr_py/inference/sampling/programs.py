@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from slayr_py.errors import CompileError, DataError
+from slayr_py.errors import CompileError, DataError, level_outside
 from slayr_py.inference.sampling.own_sources import OwnSources, own_sources
 from slayr_py.toolchain import (
     CompiledProgram,
@@ -112,7 +112,7 @@ def _compiled(name: str, progress: Callable[[str], None] | None, likelihood: Imp
                 f"the accelerated likelihood of {name} does not compile here; falling back to the readable one, "
                 f"which is several times slower: {error}",
                 RuntimeWarning,
-                stacklevel=2,
+                stacklevel=level_outside(),
             )
     return compile_program(sources.stan_file, include_paths=(program_folder(),), on_progress=progress)
 

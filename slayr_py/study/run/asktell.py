@@ -19,7 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
 from slayr_py.arguments import is_time
-from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
+from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, level_outside
 from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
 from slayr_py.study.run.history import History, add_history, read_history
@@ -271,7 +271,7 @@ def tell(
         if price is not None:
             set_trial_attribute(study, running, *price)
         if not is_finite:
-            warnings.warn(f"trial {running.number} fails: its value is {value!r:.200}", stacklevel=2)
+            warnings.warn(f"trial {running.number} fails: its value is {value!r:.200}", stacklevel=level_outside())
             return study.tell(running.number, state=TrialState.FAIL)
         return study.tell(running.number, told, state)
 

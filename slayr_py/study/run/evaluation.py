@@ -17,7 +17,15 @@ from optuna import Study, Trial
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 
-from slayr_py.errors import DataError, EnqueuedError, NotFiniteError, ObjectiveError, SlayrError, StorageError
+from slayr_py.errors import (
+    DataError,
+    EnqueuedError,
+    NotFiniteError,
+    ObjectiveError,
+    SlayrError,
+    StorageError,
+    level_outside,
+)
 from slayr_py.study.model.session import Phase
 from slayr_py.study.run.constraints import Constraint
 from slayr_py.study.run.executors import InThisThread, executor_for, result_of
@@ -223,7 +231,7 @@ class TrialEvaluations:
             self._write_cost(trial, measured)
             return self._end(trial, TrialState.PRUNED)
         except EnqueuedError as error:
-            warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=4)
+            warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=level_outside())
             return self._fail(trial, error)
         except ObjectiveError as error:
             self.last_failure = error
@@ -258,7 +266,11 @@ class TrialEvaluations:
             f"the objective reported no cost {self.cost!r}: return it beside the value, as in "
             f"return value, {{{self.cost!r}: cost}}"
         )
-        warnings.warn(f"trial {finished.number} has its value, but {self.last_failure}", RuntimeWarning, stacklevel=5)
+        warnings.warn(
+            f"trial {finished.number} has its value, but {self.last_failure}",
+            RuntimeWarning,
+            stacklevel=level_outside(),
+        )
 
     def _write_cost(self, trial: Trial, cost: float | None) -> None:
         """Write the cost of a trial, unless the objective has written it."""
@@ -352,7 +364,7 @@ class TrialEvaluations:
             f"the outcome of trial {trial.number} comes too late: this process sent no heartbeat for so long that "
             "another process has resumed the trial, and will finish it",
             RuntimeWarning,
-            stacklevel=5,
+            stacklevel=level_outside(),
         )
         return False
 
@@ -425,7 +437,9 @@ class TrialEvaluations:
             if not is_storage_error(error):
                 raise
             reason = describe_storage_error(error)
-            warnings.warn(f"the study's storage failed: {reason}. It lacks {unsaved}", RuntimeWarning, stacklevel=5)
+            warnings.warn(
+                f"the study's storage failed: {reason}. It lacks {unsaved}", RuntimeWarning, stacklevel=level_outside()
+            )
 
     def _keep_values(self, error: BaseException) -> None:
         """Store the values that arrived before the run ends by an error, of the storage or another one.
@@ -485,4 +499,4 @@ def _failed(error: Exception) -> Future[Evaluation]:
 def _warn_of_loss(finished: FrozenTrial, what: str) -> None:
     """Warn that another process has finished a trial, so that its outcome here is not stored."""
     elsewhere = f"trial {finished.number} was finished elsewhere as {finished.state.name}"
-    warnings.warn(f"{elsewhere}: {what} is dropped", RuntimeWarning, stacklevel=5)
+    warnings.warn(f"{elsewhere}: {what} is dropped", RuntimeWarning, stacklevel=level_outside())

@@ -16,7 +16,7 @@ from optuna.storages import BaseStorage
 from typing_extensions import Unpack
 
 from slayr_py.arguments import check_integer, check_number
-from slayr_py.errors import DataError, InferenceError
+from slayr_py.errors import DataError, InferenceError, level_outside
 from slayr_py.space import Encoder, Space
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.loop import Callback, run_loop
@@ -350,7 +350,7 @@ def _show_recommendation(result: Result, bar: ProgressBar) -> None:
     try:
         bar.recommend(result.recommended)
     except InferenceError as error:
-        warnings.warn(f"no configuration is recommended: {error}", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"no configuration is recommended: {error}", RuntimeWarning, stacklevel=level_outside())
 
 
 def _describe_model(study: Study, declared: DeclaredSpace) -> str:

@@ -14,7 +14,7 @@ from optuna.pruners import BasePruner
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.arguments import check_integer, check_probability
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, level_outside
 from slayr_py.study.model.curve_points import NoForecast
 from slayr_py.study.model.forecasts import Forecast, Forecasts
 from slayr_py.study.sampler import declared_space_of
@@ -156,7 +156,7 @@ def warn_without_reports(study: Study) -> None:
             f"pruner= had no effect: none of {len(complete)} complete trials has reported a finite value; call "
             "trial.report(value, step) in the objective",
             UserWarning,
-            stacklevel=3,
+            stacklevel=level_outside(),
         )
 
 
@@ -203,4 +203,4 @@ class _Memory:
         """Issue a warning unless one of its kind was issued before."""
         if kind not in self._warned:
             self._warned.add(kind)
-            warnings.warn(text, UserWarning, stacklevel=4)
+            warnings.warn(text, UserWarning, stacklevel=level_outside())

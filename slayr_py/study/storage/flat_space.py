@@ -11,7 +11,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
 from ConfigSpace.hyperparameters import Hyperparameter
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
-from slayr_py.errors import SpaceError, reason_of
+from slayr_py.errors import SpaceError, level_outside, reason_of
 from slayr_py.space import Dimension, Encoded, Encoder
 from slayr_py.study.storage.distributions import levels, to_configuration, to_params
 from slayr_py.study.storage.grids import grid_parameter
@@ -33,7 +33,7 @@ def to_space(distributions: Mapping[str, BaseDistribution]) -> ConfigurationSpac
             Dimension.from_hyperparameter(parameter)
         except (ValueError, TypeError, OverflowError, SpaceError) as error:
             text = f"parameter {name!r} is not modelled, but drawn at random: {reason_of(error)}"
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            warnings.warn(text, RuntimeWarning, stacklevel=level_outside())
             continue
         space.add(parameter)
     return space

@@ -26,7 +26,7 @@ from sqlalchemy.exc import (
     TimeoutError as PoolTimeoutError,
 )
 
-from slayr_py.errors import SlayrError
+from slayr_py.errors import SlayrError, level_outside
 
 PATIENCE = 300.0
 """Seconds for which a failing operation is repeated."""
@@ -115,7 +115,7 @@ class Retries:
                         f"the study's storage fails ({storage_reason(error)}): trying again for {PATIENCE:g} seconds "
                         f"from {datetime.now():%H:%M:%S} on",
                         RuntimeWarning,
-                        stacklevel=2,
+                        stacklevel=level_outside(),
                     )
             else:
                 self._given_up = False

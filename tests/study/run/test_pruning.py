@@ -396,8 +396,10 @@ def test_a_pruner_without_reports_is_a_warning(reports):
             assert not trial.should_prune()
         return config["x"]
 
-    with pytest.warns(UserWarning, match="pruner= had no effect: none of 3 complete trials has reported a finite"):
-        sl.minimize(silent, PLANE, 3, pruner=sl.Prune(), n_initial=3, seed=1, progress=False)
+    words = "pruner= had no effect: none of 3 complete trials has reported a finite"
+    with pytest.warns(UserWarning, match=words) as warned:
+        sl.maximize(silent, PLANE, 3, pruner=sl.Prune(), n_initial=3, seed=1, progress=False)
+    assert warned[0].filename == __file__
 
 
 def objective(config, trial):
