@@ -37,8 +37,8 @@ _AUDITED = {"carried": "the carried posterior", "warm": "the fit from a warm sta
 
 
 @dataclass(frozen=True)
-class KernelFit:
-    """A planned or completed fit of one kernel to the trials of a study.
+class PlannedFit:
+    """A planned fit of one kernel to the trials of a study.
 
     Attributes
     ----------
@@ -49,24 +49,34 @@ class KernelFit:
     options : FitOptions
     last : LastStart, optional
         The last fit, from which this one starts.
-    posterior : Posterior, optional
-        None for a planned fit.
     abandoned : tuple of AbandonedAttempt
-        Discarded attempts.
+        Attempts of the fits that this one continues.
     """
 
     gp: GaussianProcess
     name: str
     options: FitOptions
     last: LastStart | None = None
-    posterior: Posterior | None = None
     abandoned: tuple[AbandonedAttempt, ...] = ()
 
+
+@dataclass(frozen=True)
+class CompletedFit:
+    """A completed fit.
+
+    Attributes
+    ----------
+    plan : PlannedFit
+    posterior : Posterior
+    """
+
+    plan: PlannedFit
+    posterior: Posterior
+
     @property
-    def completed(self) -> Posterior:
-        """The posterior of a completed fit."""
-        assert self.posterior is not None
-        return self.posterior
+    def abandoned(self) -> list[AbandonedAttempt]:
+        """Discarded attempts, also of the fits that this one continues."""
+        return [*self.plan.abandoned, *self.posterior.record["abandoned"]]
 
     def more_draws(self, first: int) -> int:
         """Return the number of draws per chain for a second fit, or 0 if more draws would not help.
@@ -74,21 +84,21 @@ class KernelFit:
         The error of an approximation does not shrink with more draws, and a fit whose diagnostics fail has already
         used the largest number. ``first`` is the number of draws of a first fit.
         """
-        arguments = self.completed.record["arguments"]
+        arguments = self.posterior.record["arguments"]
         has_chains = METHODS[arguments["method"]].has_chains
-        if not has_chains or arguments["ess"] is None or not self.completed.check().ok:
+        if not has_chains or arguments["ess"] is None or not self.posterior.check().ok:
             return 0
         drawn = sum(arguments["rounds"])
         return min(4 * drawn, MOST * first) if drawn < MOST * first else 0
 
-    def extend(self, draws: int, why: str) -> KernelFit:
+    def extend(self, draws: int, why: str) -> PlannedFit:
         """Return the plan to continue this fit with more draws per chain."""
-        record = self.completed.record
-        outcome = Outcome(Attempt.recorded(record), self.completed, (why,), record["seconds"])
+        record = self.posterior.record
+        outcome = Outcome(Attempt.recorded(record), self.posterior, (why,), record["seconds"])
         entry = outcome.entry(f"from there with {draws} draws a chain")
-        options = self.options.updated(draws=draws)
-        last = LastStart(self.completed.warm_start(), len(self.completed.train))
-        return KernelFit(self.gp, self.name, options, last, None, (*self.abandoned, entry))
+        last = LastStart(self.posterior.warm_start(), len(self.posterior.train))
+        options = self.plan.options.updated(draws=draws)
+        return replace(self.plan, options=options, last=last, abandoned=(*self.abandoned, entry))
 
 
 @dataclass(frozen=True)
@@ -114,23 +124,25 @@ class LoopFits:
     warn: Callable[[str, str], None]
     name: str = ""
 
-    def plan(self, options: FitOptions) -> list[KernelFit]:
+    def plan(self, options: FitOptions) -> list[PlannedFit]:
         """Return a fit for each kernel.
 
         The parts of a stack need pointwise densities. They are not retried: the stack leaves out a part that fails.
         """
         if not self.gp.is_stack:
-            return [KernelFit(self.gp, self.name, options)]
+            return [PlannedFit(self.gp, self.name, options)]
         options = options.updated(pointwise=True, retries=0)
-        return [KernelFit(gp, part_name(gp.model.kernel, self.name), options) for gp in self.gp.parts]
+        return [PlannedFit(gp, part_name(gp.model.kernel, self.name), options) for gp in self.gp.parts]
 
-    def resume(self, number: int, plan: Sequence[KernelFit]) -> list[KernelFit]:
+    def resume(self, number: int, plan: Sequence[PlannedFit]) -> list[PlannedFit]:
         """Return the plan with each fit starting from the last one of its kernel before trial ``number``."""
         numbers = self.observed.numbers
         lasts = [last_warm_start(self.study, number, fit.gp, fit.options, numbers, fit.name) for fit in plan]
         return [replace(fit, last=last) for fit, last in zip(plan, lasts, strict=True)]
 
-    def fit(self, plan: Sequence[KernelFit], stream: np.random.SeedSequence) -> tuple[list[KernelFit], Posterior]:
+    def fit(
+        self, plan: Sequence[PlannedFit | CompletedFit], stream: np.random.SeedSequence
+    ) -> tuple[list[CompletedFit], Posterior]:
         """Run the fits of a plan and combine their posteriors.
 
         Raises
@@ -141,19 +153,22 @@ class LoopFits:
         fits = self.fit_all(plan, stream)
         return fits, self.combine(fits, stream)
 
-    def fit_all(self, plan: Sequence[KernelFit], stream: np.random.SeedSequence) -> list[KernelFit]:
-        """Run the planned fits that have no posterior yet; drop parts of a stack for which Stan fails.
+    def fit_all(self, plan: Sequence[PlannedFit | CompletedFit], stream: np.random.SeedSequence) -> list[CompletedFit]:
+        """Run the planned fits and keep the completed ones; drop parts of a stack for which Stan fails.
 
         Raises
         ------
         InferenceError
             If Stan fails for all of them.
         """
-        fits: list[KernelFit] = []
+        fits: list[CompletedFit] = []
         failures: dict[str, InferenceError] = {}
         for fit in plan:
+            if isinstance(fit, CompletedFit):
+                fits.append(fit)
+                continue
             try:
-                fits.append(fit if fit.posterior is not None else self._fit(fit, stream))
+                fits.append(self._fit(fit, stream))
             except InferenceError as error:
                 if not self.gp.is_stack:
                     raise
@@ -164,7 +179,7 @@ class LoopFits:
             self.warn(f"kernel {name} is left out of the stack because its fit failed: {why}", name)
         return fits
 
-    def combine(self, fits: Sequence[KernelFit], stream: np.random.SeedSequence) -> Posterior:
+    def combine(self, fits: Sequence[CompletedFit], stream: np.random.SeedSequence) -> Posterior:
         """Return the posterior of the only kernel, or the stack of those whose diagnostics pass.
 
         If the diagnostics of all kernels fail, the stack uses all and its diagnostics fail too. Unreliable
@@ -177,12 +192,12 @@ class LoopFits:
             If no part has finite leave-one-out densities.
         """
         if not self.gp.is_stack:
-            return fits[0].completed
+            return fits[0].posterior
         used: list[Posterior] = []
         failed: list[Posterior] = []
         doubts: list[str] = []
         failures: list[str] = []
-        for posterior in (fit.completed for fit in fits):
+        for posterior in (fit.posterior for fit in fits):
             name = posterior.kernel.short_name
             loo = posterior.parts[0].leave_one_out
             if why := failure(posterior.check(), loo):
@@ -198,7 +213,9 @@ class LoopFits:
         messages = [*doubts, *(f"{action}: {why}" for why in failures)]
         return Posterior.stack(used or failed, seed=as_stan_seed(stream), messages=messages)
 
-    def extend(self, fits: Sequence[KernelFit], posterior: Posterior, first: int, why: str) -> list[KernelFit] | None:
+    def extend(
+        self, fits: Sequence[CompletedFit], posterior: Posterior, first: int, why: str
+    ) -> list[PlannedFit | CompletedFit] | None:
         """Return the plan to continue the fits that the posterior uses, or None if more draws would not help any."""
         used = posterior.used
         more = [fit.more_draws(first) if any(fit.posterior is part for part in used) else 0 for fit in fits]
@@ -206,7 +223,7 @@ class LoopFits:
             return None
         return [fit.extend(draws, why) if draws else fit for fit, draws in zip(fits, more, strict=True)]
 
-    def _fit(self, fit: KernelFit, stream: np.random.SeedSequence) -> KernelFit:
+    def _fit(self, fit: PlannedFit, stream: np.random.SeedSequence) -> CompletedFit:
         """Fit one kernel to these trials, unless the cache has the fit."""
         seed = as_stan_seed(part_stream(stream, fit.gp.model.kernel) if self.gp.is_stack else stream)
         data = [self.observed.y, self.observed.y_sd]
@@ -215,8 +232,7 @@ class LoopFits:
         before = 0 if fit.last is None else fit.last.observations
         audit = any(before < number <= len(self.observed.y) for number in AUDITS)
         attempt = Attempt(fit.options, seed, None if fit.last is None else fit.last.start)
-        posterior = self.cache.get(key, lambda: self._fit_and_audit(fit.gp, attempt, audit))
-        return replace(fit, posterior=posterior, abandoned=(*fit.abandoned, *posterior.record["abandoned"]))
+        return CompletedFit(fit, self.cache.get(key, lambda: self._fit_and_audit(fit.gp, attempt, audit)))
 
     def _fit_and_audit(self, gp: GaussianProcess, attempt: Attempt, due: bool) -> Posterior:
         """Fit the model; if an audit is due and no attempt started cold, replace the fit by one from a cold start.
@@ -247,17 +263,21 @@ class LoopFits:
         audit = Outcome.of(replace(attempt, start=None, options=attempt.options.updated(retries=0)), fit)
         if audit.fitted is None or not audit.ok:
             failed = replace(audit, why=tuple(f"audit: {reason(why)}" for why in audit.why))
-            record["abandoned"] = [*record["abandoned"], failed.entry(f"back to {_AUDITED[start]}")]
-            return posterior
+            return _after(posterior, [*record["abandoned"], failed.entry(f"back to {_AUDITED[start]}")])
         worst, name = largest_difference(posterior, audit.fitted)
         why = f"audit: {name} differs by {worst:.2f} posterior standard deviations"
         audited = Outcome(Attempt.recorded(record), posterior, (why,), record["seconds"])
         entry = audited.entry(Attempt.recorded(audit.fitted.record).after(audited.attempt))
-        audit.fitted.record["abandoned"] = [*record["abandoned"], entry, *audit.fitted.record["abandoned"]]
-        return audit.fitted
+        return _after(audit.fitted, [*record["abandoned"], entry, *audit.fitted.record["abandoned"]])
 
 
-def fit_entries(fits: Sequence[KernelFit], posterior: Posterior) -> KernelEntries:
+def _after(posterior: Posterior, abandoned: list[AbandonedAttempt]) -> Posterior:
+    """Return a fit whose record has these attempts before it."""
+    part = posterior.parts[0]
+    return Posterior.of(replace(part, record=part.record | {"abandoned": abandoned}))
+
+
+def fit_entries(fits: Sequence[CompletedFit], posterior: Posterior) -> KernelEntries:
     """Return the entries of the suggestion record that describe the fits."""
     if not posterior.is_stack:
         return {"kernel": posterior.kernel.name, "method": _method(fits[0]), "fit": _entry(fits[0])}
@@ -299,8 +319,8 @@ def entries_of_all(parts: Sequence[KernelEntries]) -> KernelEntries:
     }
 
 
-def _method(fit: KernelFit) -> str:
-    return str(fit.completed.record["arguments"]["method"])
+def _method(fit: CompletedFit) -> str:
+    return str(fit.posterior.record["arguments"]["method"])
 
 
 def _joint_method(parts: Sequence[KernelEntries | StackPart]) -> str:
@@ -308,9 +328,9 @@ def _joint_method(parts: Sequence[KernelEntries | StackPart]) -> str:
     return methods.pop() if len(methods) == 1 else "mixed"
 
 
-def _entry(fit: KernelFit) -> FitEntry:
-    start = fit.completed.record["arguments"].get("start")
-    return {"start": start, "draws": fit.completed.n_draws, "abandoned": list(fit.abandoned)}
+def _entry(fit: CompletedFit) -> FitEntry:
+    start = fit.posterior.record["arguments"].get("start")
+    return {"start": start, "draws": fit.posterior.n_draws, "abandoned": fit.abandoned}
 
 
 def largest_difference(posterior: Posterior, reference: Posterior) -> tuple[float, str]:

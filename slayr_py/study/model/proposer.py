@@ -17,7 +17,7 @@ from slayr_py.kernels import NOISE
 from slayr_py.study.model.costs import CostModel
 from slayr_py.study.model.feasibility import FeasibilityModels
 from slayr_py.study.model.fit_cache import FitCache
-from slayr_py.study.model.loop_fits import KernelFit, LoopFits
+from slayr_py.study.model.loop_fits import CompletedFit, LoopFits
 from slayr_py.study.model.options import LARGEST_NOISE, NOISELESS, SamplerOptions
 from slayr_py.study.model.output_fits import OutputFit, OutputFits
 from slayr_py.study.model.session import Phase, Session
@@ -36,7 +36,7 @@ class ObjectiveFit(NamedTuple):
 
     goal: Goal
     model: LoopFits
-    fits: list[KernelFit]
+    fits: list[CompletedFit]
     posterior: Posterior
 
     stream: np.random.SeedSequence

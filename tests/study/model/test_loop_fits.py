@@ -18,7 +18,7 @@ from slayr_py.inference import FitOptions, GaussianProcess, WarmStart
 from slayr_py.study import StanGPSampler, ask, create_study, minimize, posterior_of, replay, suggestion_table
 from slayr_py.study.model import loop_fits, proposal
 from slayr_py.study.model.fit_cache import FitCache
-from slayr_py.study.model.loop_fits import KernelFit, LoopFits
+from slayr_py.study.model.loop_fits import LoopFits, PlannedFit
 from slayr_py.study.storage.attributes import FIT_KEY, START_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.fit_records import LastStart
 from slayr_py.study.storage.trials import Observations
@@ -226,12 +226,12 @@ def test_chains_from_a_warm_start_are_audited(last, n, due):
     feasible = np.ones(n, dtype=bool)
     observed = Observations(list(range(n)), configurations(x), y, False, np.zeros(n), feasible, feasible, ~feasible)
     fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
-    (fit,) = fits.fit_all([KernelFit(gp, "", options, LastStart(start, last))], np.random.SeedSequence(1))
-    assert fit.completed.record["arguments"]["start"] == ("cold" if due else "warm")
+    (fit,) = fits.fit_all([PlannedFit(gp, "", options, LastStart(start, last))], np.random.SeedSequence(1))
+    assert fit.posterior.record["arguments"]["start"] == ("cold" if due else "warm")
     audits = [entry for entry in fit.abandoned if entry["why"][0].startswith("audit: ")]
     assert [entry["start"] for entry in audits] == (["warm"] if due else [])
     (again,) = fits.fit_all([fit.extend(80, "a test")], np.random.SeedSequence(2))  # of the same data: no other audit
-    assert again.completed.record["arguments"]["start"] == "warm"
+    assert again.posterior.record["arguments"]["start"] == "warm"
 
 
 @pytest.mark.stan
@@ -256,8 +256,30 @@ def test_no_audit_follows_a_cold_start(cold, monkeypatch):
     observed = Observations(list(range(16)), configurations(x), x, False, np.zeros(16), feasible, feasible, ~feasible)
     fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
     last = None if cold == "the fit" else LastStart(first, 15)
-    fits.fit_all([KernelFit(gp, "", FitOptions(method="carried"), last)], np.random.SeedSequence(1))
+    fits.fit_all([PlannedFit(gp, "", FitOptions(method="carried"), last)], np.random.SeedSequence(1))
     assert len(calls) == 1
+
+
+@pytest.mark.stan
+def test_a_failed_audit_leaves_the_record_of_the_fit_as_it_was(monkeypatch):
+    x = (np.arange(16) + 0.5) / 16
+    gp = GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}))
+    fitted = gp.fit(x[:, None], np.sin(6 * x), seed=1, chains=2, warmup=100, draws=40)
+    fitted.record["arguments"]["start"] = "warm"
+
+    def fit(*arguments, start, **options):
+        if start is None:
+            raise InferenceError("a test")
+        return fitted
+
+    monkeypatch.setattr(GaussianProcess, "fit", fit)
+    feasible = np.ones(16, dtype=bool)
+    observed = Observations(list(range(16)), configurations(x), x, False, np.zeros(16), feasible, feasible)
+    fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
+    plan = PlannedFit(gp, "", FitOptions(method="nuts"), LastStart(fitted.warm_start(), 15))
+    (kept,) = fits.fit_all([plan], np.random.SeedSequence(1))
+    assert [entry["why"] for entry in kept.abandoned] == [["audit: a test"]]
+    assert fitted.record["abandoned"] == []
 
 
 @pytest.mark.stan
@@ -280,10 +302,10 @@ def test_an_audit_finds_a_mode_that_no_carried_draw_has_visited():
     observed = Observations(list(range(16)), configurations(x), y, False, np.zeros(16), feasible, feasible, ~feasible)
     fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
     for seed in range(5):
-        (audited,) = fits.fit_all([KernelFit(gp, "", options, LastStart(start, 15))], np.random.SeedSequence(seed))
-        arguments = audited.completed.record["arguments"]
+        (audited,) = fits.fit_all([PlannedFit(gp, "", options, LastStart(start, 15))], np.random.SeedSequence(seed))
+        arguments = audited.posterior.record["arguments"]
         assert (arguments["method"], arguments["start"]) == ("carried", "cold")
         # At least 100 effective draws: the standard error of the share is at most 0.05.
-        assert 0.25 < np.mean(audited.completed.draws["lengthscale"] < 0.07) < 0.65
+        assert 0.25 < np.mean(audited.posterior.draws["lengthscale"] < 0.07) < 0.65
         (entry,) = audited.abandoned
         assert entry["why"][0].startswith("audit: ") and entry["then"] == "importance sampling from the prior"
