@@ -193,8 +193,9 @@ class GaussianProcess:
 
     def with_errors(self, errors: FloatArray | None) -> GaussianProcess:
         """Return the Gaussian process for observations with known errors (n,), without a warp that is "auto"."""
-        models = [model.with_errors(errors) for model in self.models]
-        return self if list(self.models) == models else self.of(models, self.kernel)
+        gp = copy(self)
+        gp.models = tuple(model.with_errors(errors) for model in self.models)
+        return self if gp.models == self.models else gp
 
     def prepare(self, progress: Callable[[str], None] | None = None) -> None:
         """Find or assemble CmdStan and compile the programs before the first fit.

@@ -79,6 +79,10 @@ class Model:
         priors: Priors | None = None,
         warp: Warp = "none",
         likelihood: Likelihood = "gaussian",
+        *,
+        noise_floor: float = NOISE_FLOOR,
+        pivot: float | None = None,
+        left_out: tuple[str, ...] = (),
     ) -> None:
         if warp not in get_args(Warp):
             raise DataError(f"unknown warp {warp!r}{did_you_mean(warp, get_args(Warp))}")
@@ -91,9 +95,9 @@ class Model:
             )
         self.given_warp: Warp = warp
         self.warp: Literal["none", "log", "best"] = "log" if warp == "auto" else warp
-        self.pivot: float | None = None
-        self.left_out: tuple[str, ...] = ()
-        self.noise_floor = NOISE_FLOOR
+        self.pivot = pivot
+        self.left_out = left_out
+        self.noise_floor = noise_floor
         self.encoder = as_encoder(space)
         self.kernel = from_name(kernel, self.encoder)
         declared = self.kernel.contract.ordered(
@@ -130,7 +134,7 @@ class Model:
         informed = self.kernel.informed_priors(train, y)
         if not informed.keys() - self._chosen.keys():
             return self
-        return self._updated(informed | self._chosen, self.given_warp)
+        return self._updated(informed | self._chosen)
 
     def with_defaults(self, defaults: Priors) -> Self:
         """Return the model with other default priors by hyperparameter; those that the user gave take precedence.
@@ -143,7 +147,7 @@ class Model:
             given = self._given.get(name)
             if isinstance(default, Prior) and isinstance(given, Mapping):
                 priors[name] = vector_prior(replace(by_name[name], prior=default), given, self.encoder)
-        return self._updated(priors, self.given_warp) if defaults else self
+        return self._updated(priors) if defaults else self
 
     def with_errors(self, errors: FloatArray | None) -> Self:
         """Return the model for observations whose errors have known standard deviations (n,), or None.
@@ -167,22 +171,24 @@ class Model:
                 f"warp={self.given_warp!r} cannot be combined with known errors (y_sd); use warp='none', or "
                 "warp='auto', which leaves the warp out; or transform y yourself, and y_sd with it"
             )
-        model = self._updated({name: prior for name, prior in self._chosen.items() if name != WARP.name}, "none")
-        model.left_out = ("no warp, since errors of observations are known (y_sd): warp='auto'",)
-        return model
+        priors = {name: prior for name, prior in self._chosen.items() if name != WARP.name}
+        note = "no warp, since errors of observations are known (y_sd): warp='auto'"
+        return self._updated(priors, warp="none", left_out=(note,))
 
     def with_pivot(self, pivot: float) -> Self:
         """Return the model with this pivot of the warp "best", which is not positive, for all observations."""
-        model = self._updated(self._chosen, self.given_warp)
-        model.pivot = pivot
-        return model
+        return self._updated(self._chosen, pivot=pivot)
 
-    def _updated(self, priors: Priors, warp: Warp) -> Self:
-        model = type(self)(self.encoder, self.kernel, priors, warp, self.likelihood)
-        model.noise_floor = self.noise_floor
-        model.left_out = self.left_out
-        model.pivot = self.pivot
-        return model
+    def _updated(self, priors: Priors, **changes: Any) -> Self:
+        """Return the model with other priors, and other options of the constructor."""
+        options = {
+            "warp": self.given_warp,
+            "likelihood": self.likelihood,
+            "noise_floor": self.noise_floor,
+            "pivot": self.pivot,
+            "left_out": self.left_out,
+        }
+        return type(self)(self.encoder, self.kernel, priors, **(options | changes))
 
     def __repr__(self) -> str:
         return self.summary("Model").text()
@@ -237,9 +243,8 @@ class Model:
         priors = {name: prior_from_dict(prior) for name, prior in values["priors"].items()}
         encoder = as_encoder(encoder_from_json(values["space"]), within)
         kernel = from_name(values["kernel"]["name"], encoder, **values["kernel"]["options"])
-        model = cls(encoder, kernel, priors, values["warp"], values["likelihood"])
-        model.noise_floor = float(values["noise_floor"])
-        return model
+        floor = float(values["noise_floor"])
+        return cls(encoder, kernel, priors, values["warp"], values["likelihood"], noise_floor=floor)
 
     def stan_data(
         self,

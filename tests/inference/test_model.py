@@ -36,6 +36,15 @@ def test_a_short_description_has_the_priors():
     assert "<td>lengthscale</td><td>2</td>" in gp._repr_html_()
 
 
+def test_a_model_with_other_priors_or_errors_keeps_the_rest():
+    model = Model(plain_space(), warp="auto", noise_floor=0.01).with_pivot(-1.0)
+    other = model.with_defaults({"mu": sl.Normal(0, 2)}).with_errors(np.ones(3))
+    assert (other.noise_floor, other.pivot, other.warp, other.priors["mu"]) == (0.01, -1.0, "none", sl.Normal(0, 2))
+    again = other.with_defaults({"mu": sl.Normal(0, 3)})
+    assert again.left_out == other.left_out and len(other.left_out) == 1
+    assert Model.fromdict(model.asdict()).noise_floor == 0.01
+
+
 @pytest.mark.parametrize(
     ("name", "values", "words"),
     [
