@@ -7,9 +7,10 @@ predictions and acquisitions treat them like draws of a single fit.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from slayr_py.arguments import check_integer
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, StorageError
 from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut
-from slayr_py.inference.diagnostics.checks import Diagnostics
+from slayr_py.inference.diagnostics.checks import CHECKS, INFLUENCE, Diagnostics
 from slayr_py.inference.part import FEWEST_DRAWS, Part
 from slayr_py.inference.prediction.distribution import common_pivot
 from slayr_py.inference.prediction.draws import Chains, counts, evenly, thinned
@@ -282,25 +283,15 @@ def _check_weights(weights: ArrayLike, k: int) -> FloatArray:
 def worst_of(named: Mapping[str, Diagnostics]) -> Diagnostics:
     """Return the worst diagnostics of several fits; each message has the name of its fit."""
     checks = list(named.values())
-    shape_limits = [check.limits["loo_pareto_k_max"] for check in checks if "loo_pareto_k_max" in check.limits]
+    numbers: dict[str, Any] = {
+        check.name: check.worst([vars(each)[check.name] for each in checks]) for check in CHECKS.values()
+    }
+    shape_limits = [check.limits[INFLUENCE.name] for check in checks if INFLUENCE.name in check.limits]
     return Diagnostics(
-        rhat_max=_worst(max, (check.rhat_max for check in checks)),
-        ess_bulk_min=_worst(min, (check.ess_bulk_min for check in checks)),
-        ess_tail_min=_worst(min, (check.ess_tail_min for check in checks)),
-        divergences=sum(check.divergences for check in checks),
-        max_treedepth_hits=sum(check.max_treedepth_hits for check in checks),
-        ebfmi_min=_worst(min, (check.ebfmi_min for check in checks)),
-        pareto_k=_worst(max, (check.pareto_k for check in checks)),
+        **numbers,
         ok=all(check.ok for check in checks),
         messages=tuple(f"{name}: {message}" for name, check in named.items() for message in check.messages),
-        limits={"loo_pareto_k_max": min(shape_limits)} if shape_limits else {},
-        loo_pareto_k_max=_worst(max, (check.loo_pareto_k_max for check in checks)),
+        limits={INFLUENCE.name: min(shape_limits)} if shape_limits else {},
         loo_influential=max(check.loo_influential for check in checks),
         kernel_notes=tuple(f"{name}: {note}" for name, check in named.items() for note in check.kernel_notes),
     )
-
-
-def _worst(choose: Callable[[list[float]], float], values: Iterable[float]) -> float:
-    """Return the largest or smallest value that is not NaN; NaN if all are."""
-    known = [value for value in values if not np.isnan(value)]
-    return float(choose(known)) if known else float("nan")

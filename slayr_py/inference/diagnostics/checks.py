@@ -53,6 +53,8 @@ class Check:
         Template of the message before the advice.
     note : bool
         Whether a number outside its limit is only reported, without failing the fit.
+    adds_up : bool
+        Whether several fits have the sum of their numbers instead of the worst one.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Check:
     limit_form: str | None = None
     statement: str = "{title} {value} {beyond} {limit}"
     note: bool = False
+    adds_up: bool = False
 
     def passes(self, value: float, limit: float) -> bool:
         """Return whether a number is within its limit; NaN is not."""
@@ -79,6 +82,14 @@ class Check:
             limit=format(limit, self.limit_form or self.form),
             facts=facts,
         )
+
+    def worst(self, values: Sequence[float]) -> float:
+        """Return the number of several fits: the worst one that is not NaN, or the sum."""
+        if self.adds_up:
+            return sum(values)
+        known = [value for value in values if not np.isnan(value)]
+        choose = min if self.side == ">=" else max
+        return float(choose(known, default=np.nan))
 
     def limit_text(self, limit: float) -> str:
         """Describe the limit: ``ess_bulk >= 50``."""
@@ -132,6 +143,7 @@ CHAIN_CHECKS = (
         advice="higher target_acceptance",
         limit_form=".1f",
         statement="{value} of {facts[transitions]} transitions diverged, more than {limit}",
+        adds_up=True,
     ),
     Check(
         "max_treedepth_hits",
@@ -143,6 +155,7 @@ CHAIN_CHECKS = (
         advice="higher max_treedepth",
         limit_form=".0f",
         statement="{value} of {facts[transitions]} transitions reached the largest tree",
+        adds_up=True,
     ),
     Check(
         "ebfmi_min", "ebfmi", "E-BFMI", ".2f", ">=", lambda run: EBFMI_LIMIT, "more warm-up, or a tighter prior", "g"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from slayr_py.inference import Diagnostics
+from slayr_py.inference import Diagnostics, worst_of
 from slayr_py.inference.diagnostics.arviz_bridge import (
     LeaveOneOut,
     arviz,
@@ -127,6 +127,18 @@ def test_diagnostics_survive_a_round_trip_and_old_ones_can_be_read():
         del stored[new]
     old = Diagnostics.fromdict(stored)
     assert old.messages == check.messages and not old.ok and old.notes == () and np.isnan(old.loo_pareto_k_max)
+
+
+def test_several_fits_have_the_worst_number_of_every_check():
+    nan, others = float("nan"), {"ok": True, "messages": ()}
+    named = {str(value): Diagnostics(**dict.fromkeys(CHECKS, value), **others) for value in (1, 3, nan)}
+    worst = vars(worst_of({name: named[name] for name in ("3", "1")}))
+    assert {name: worst[name] for name in CHECKS} == {
+        name: 4 if check.adds_up else 3 if check.side == "<=" else 1 for name, check in CHECKS.items()
+    }
+    assert np.isnan(worst_of({"nan": named["nan"]}).ess_bulk_min) and worst_of(named).ess_bulk_min == 1
+    numbers = {field.name for field in fields(Diagnostics) if field.type in ("int", "float")}
+    assert numbers == {*CHECKS, "loo_influential"}
 
 
 def test_limits_of_rhat():
