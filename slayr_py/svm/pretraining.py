@@ -178,8 +178,8 @@ class Pretraining:
         )
         if 2 not in kernel.layers:
             return kernel
-        kernel.distance_scale = kernel.features(self.encoder).median_squared_distance(self.encoder, self.seed)
-        return kernel.with_parts(kernel.layers, base)
+        scale = kernel.features(self.encoder).median_squared_distance(self.encoder, self.seed)
+        return kernel._with(distance_scale=scale)
 
     def predict(self, configs: Any) -> NDArray[Any]:
         """Predict values in the units of y, or labels, (n,).

@@ -263,8 +263,12 @@ class Pretrained(Planned):
 
     def with_parts(self, layers: int | Sequence[int], base: Matern | None) -> Pretrained:
         """Return the kernel with other layers and another base."""
+        return self._with(layers=layers, base=base)
+
+    def _with(self, **changes: Any) -> Pretrained:
+        """Return the kernel with other arguments; what it has computed on spaces is computed again."""
         options = {name: getattr(self, name) for name in signature(Pretrained).parameters}
-        return Pretrained(**options | {"layers": layers, "base": base})
+        return Pretrained(**options | changes)
 
     def save(self, path: str | Path) -> Path:
         """Write the kernel as JSON.
