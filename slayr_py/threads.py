@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, wraps
 from threading import Lock
-from typing import ParamSpec, TypeVar
+from types import FunctionType
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 import scipy.linalg  # noqa: F401 - the controller finds only libraries that are loaded
@@ -19,6 +20,7 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
+Target = TypeVar("Target", bound=Callable[..., Any])
 
 
 class SharedChange:
@@ -67,9 +69,24 @@ def one_thread() -> SharedChange:
     return _ONE_THREAD
 
 
-def ignoring_underflow(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
-    """Let numbers become 0 by underflow in a function, also if the caller has ``np.seterr(all="raise")``."""
+def ignoring_underflow(target: Target) -> Target:
+    """Let numbers become 0 by underflow in a function, also if the caller has ``np.seterr(all="raise")``.
 
+    In a class these are its own public methods and properties; class methods are left alone.
+    """
+    if not isinstance(target, type):
+        return cast(Target, _ignoring_underflow(target))
+    for name, member in list(vars(target).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(member, FunctionType):
+            setattr(target, name, _ignoring_underflow(member))
+        elif isinstance(member, property) and member.fget is not None:
+            setattr(target, name, member.getter(_ignoring_underflow(member.fget)))
+    return target
+
+
+def _ignoring_underflow(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     @wraps(function)
     def wrapped(*arguments: Arguments.args, **options: Arguments.kwargs) -> Answer:
         with np.errstate(under="ignore"):

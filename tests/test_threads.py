@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +11,9 @@ import pytest
 from cmdstanpy.utils import get_logger
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from slayr_py.inference import Posterior
 from slayr_py.inference.sampling import run
+from slayr_py.study import Result, StanGPSampler
 from slayr_py.threads import ignored_warnings, ignoring_underflow, one_thread
 
 
@@ -61,3 +64,33 @@ def test_an_underflow_is_ignored_in_the_function_only():
         assert ignoring_underflow(small)() == 0.0
         with pytest.raises(FloatingPointError):
             small()
+
+
+def test_an_underflow_is_ignored_in_the_public_methods_and_properties_of_a_class():
+    @ignoring_underflow
+    class Small:
+        def method(self, exponent: float = -1e4) -> float:
+            """Return it."""
+            return self._private(exponent)
+
+        @property
+        def attribute(self) -> float:
+            """It."""
+            return self._private()
+
+        def _private(self, exponent: float = -1e4) -> float:
+            return float(np.exp(np.float64(exponent)))
+
+    with np.errstate(all="raise"):
+        assert Small().method() == Small().attribute == 0.0
+        with pytest.raises(FloatingPointError):
+            Small()._private()
+    assert (Small.method.__doc__, Small.attribute.__doc__) == ("Return it.", "It.")
+    assert str(inspect.signature(Small.method)) == "(self, exponent: 'float' = -10000.0) -> 'float'"
+
+
+@pytest.mark.parametrize("kind", [Posterior, Result, StanGPSampler])
+def test_all_public_methods_of_these_classes_ignore_underflows(kind):
+    members = [member for name, member in vars(kind).items() if not name.startswith("_")]
+    functions = [member.fget if isinstance(member, property) else member for member in members]
+    assert all(hasattr(each, "__wrapped__") for each in functions if inspect.isfunction(each))

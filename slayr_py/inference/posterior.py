@@ -31,6 +31,7 @@ from slayr_py.threads import ignoring_underflow
 _LARGEST_SAMPLE = 2**30  # numbers of `Posterior.sample`: 8 GB
 
 
+@ignoring_underflow
 class Posterior:
     """Posterior of a Gaussian process, from :meth:`GaussianProcess.fit` or :meth:`Posterior.load`.
 
@@ -232,7 +233,6 @@ class Posterior:
         """Whether larger values are better; the standardised targets then belong to the negated values."""
         return self.y_sd < 0
 
-    @ignoring_underflow
     def predict(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, engine: Engine = "numpy") -> Prediction:
         """Predict the latent function at m configurations.
 
@@ -253,7 +253,6 @@ class Posterior:
         latents = [part.latent(new, engine) for part, _ in used]
         return Prediction.from_latent(Latent.concatenated(latents, [rows for _, rows in used]))
 
-    @ignoring_underflow
     def components(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any) -> Components:
         """Split the latent function at m configurations into the summands of the kernel.
 
@@ -277,7 +276,6 @@ class Posterior:
         part = self.only("components")
         return part.components(self.encoder.encode(configs, other_columns=True))
 
-    @ignoring_underflow
     def sample(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, n: int = 100, seed: int = 1) -> FloatArray:
         """Draw the latent function jointly at m configurations.
 
@@ -324,7 +322,6 @@ class Posterior:
             first += len(rows)
         return values
 
-    @ignoring_underflow
     def probability(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any) -> FloatArray:
         """Return the probabilities of success at m configurations, averaged over draws.
 
@@ -347,7 +344,6 @@ class Posterior:
         terms = [part.log_success(new)[rows] for part, rows in self.rows_of(self.n_draws)]
         return np.asarray(np.exp(np.concatenate(terms)).mean(axis=0))
 
-    @ignoring_underflow
     def predictor(self, n_draws: int | None = None) -> Predictor:
         """Return a predictor from at most ``n_draws`` draws (all by default).
 
@@ -365,7 +361,6 @@ class Posterior:
         """Return the chains of each part among the draws of a predictor that has ``n_draws`` of them."""
         return self._mixture.chains(n_draws)
 
-    @ignoring_underflow
     def check(self) -> Diagnostics:
         """Return the diagnostics of the fit, or the worst diagnostics of the parts of a stack with a positive weight.
 
@@ -373,7 +368,6 @@ class Posterior:
         """
         return self._mixture.check()
 
-    @ignoring_underflow
     def loo(self) -> xr.DataArray:
         """Return the leave-one-out log predictive densities of the n observations, in the user's units.
 
@@ -423,7 +417,6 @@ class Posterior:
         """
         return self.only("warm start").warm_start()
 
-    @ignoring_underflow
     def with_prior(self, draws: int = 500, chains: int = 4, warmup: int = 500, seed: int = 1) -> Posterior:
         """Return this posterior with three more groups in ``idata``: draws from the prior.
 
@@ -452,7 +445,6 @@ class Posterior:
         """
         return Posterior.of(self.only("draws from the prior").with_prior(draws, chains, warmup, seed))
 
-    @ignoring_underflow
     def with_pointwise(self) -> Posterior:
         """Return this posterior with the groups that a fit without ``pointwise`` omits from ``idata``.
 

@@ -29,6 +29,7 @@ from slayr_py.study.storage.suggesting import fix_given
 from slayr_py.threads import ignoring_underflow
 
 
+@ignoring_underflow
 class StanGPSampler(BaseSampler):
     """Suggest configurations of a declared space by a Gaussian process fitted with Stan.
 
@@ -180,7 +181,6 @@ class StanGPSampler(BaseSampler):
         else:
             self.strategy = DeclaredSpace(space, self.options, self.session)
 
-    @ignoring_underflow
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Bind the sampler to the study; record the configuration of a trial that the user enqueued completely.
 
@@ -202,7 +202,6 @@ class StanGPSampler(BaseSampler):
         """
         return self.strategy.relative_space(whole_study(study))
 
-    @ignoring_underflow
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
@@ -214,7 +213,6 @@ class StanGPSampler(BaseSampler):
         with self.session.lock:
             return self.strategy.relative(study, trial, search_space)
 
-    @ignoring_underflow
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
@@ -240,7 +238,6 @@ class StanGPSampler(BaseSampler):
         if state == TrialState.FAIL:
             mark_failure(whole_study(study), trial)
 
-    @ignoring_underflow
     def ask_batch(self, study: Study, q: int) -> list[Trial]:
         """Start q trials, each with a suggestion that takes the others into account.
 
@@ -265,7 +262,6 @@ class StanGPSampler(BaseSampler):
         """
         return self.strategy.ask_batch(study, check_integer("q", q))
 
-    @ignoring_underflow
     def fit(
         self,
         study: Study,

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 _FRONT = "use result.front, the table of the best compromises"
 
 
+@ignoring_underflow
 @dataclass(frozen=True)
 class Result:
     """The result of a finished or stopped optimisation, read from its study.
@@ -71,7 +72,6 @@ class Result:
         object.__setattr__(self, "space", space_given(self.space))
 
     @property
-    @ignoring_underflow
     def recommended(self) -> Recommendation:
         """Return the evaluated configuration with the best posterior mean, and the prediction of its value.
 
@@ -123,7 +123,6 @@ class Result:
         """Return the trials of several objectives that no other one dominates: see `slayr_py.study.front_table`."""
         return front_table(self.study, self.space)
 
-    @ignoring_underflow
     def front_probability(self, n: int = 256, seed: int = 1) -> pd.DataFrame:
         """Return the probability that each evaluated configuration is on the front of the latent functions.
 
@@ -153,7 +152,6 @@ class Result:
         posteriors = [self._posterior_of_all(goal.number) for goal in goals_of(self.study)]
         return front_probabilities(self.study, posteriors, n, check_integer("seed", seed, minimum=0))
 
-    @ignoring_underflow
     def front_band(
         self, probability: float = 0.9, n: int = 50, seed: int = 1, reference: Reference | None = None
     ) -> pd.DataFrame:
@@ -223,7 +221,6 @@ class Result:
         """Return a table with one row per kernel search: see `slayr_py.study.search_table`."""
         return search_table(self.study)
 
-    @ignoring_underflow
     def posterior(self, objective: int | str | None = None, **fit: Unpack[FitKeywords]) -> Posterior:
         """Fit the model to all finished trials and return the posterior.
 
@@ -248,7 +245,6 @@ class Result:
             return posterior_of_all(self.study, objective=objective, space=self.space, **fit)
         return declared.fit_all(self.study, None, goal_of(self.study, objective), **fit)
 
-    @ignoring_underflow
     def importance(
         self, draws: int = 48, points: int = 256, seed: int = 1, objective: int | str | None = None
     ) -> pd.DataFrame:
@@ -283,7 +279,6 @@ class Result:
         """Draw `importance`: see `slayr_py.study.importance_figure`."""
         return importance_figure(self.importance(draws, points, seed, objective))
 
-    @ignoring_underflow
     def optimum(self, seed: int = 1) -> Optimum:
         """Return where the optimum is: an interval for each number, a probability for each level and branch.
 
@@ -314,7 +309,6 @@ class Result:
         seed = check_integer("seed", seed, minimum=0)
         return optimum(self.study, self._posterior_of_all(), seed)
 
-    @ignoring_underflow
     def good(self, epsilon: float, probability: float = 0.9, seed: int = 1) -> pd.DataFrame:
         """Return the ranges of configurations that are nearly optimal.
 
@@ -344,7 +338,6 @@ class Result:
         seed = check_integer("seed", seed, minimum=0)
         return good(self.study, self._posterior_of_all(), epsilon, probability, seed)
 
-    @ignoring_underflow
     def report(
         self, path: str | Path, progress: Callable[[str], None] | None = None, epsilon: float | None = None
     ) -> Path:
