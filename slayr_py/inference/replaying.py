@@ -22,7 +22,6 @@ from slayr_py.inference.records.record import array_digest, check_format
 from slayr_py.inference.records.saved import STACK_FILE
 from slayr_py.inference.records.summary import compare, entries, summarise
 from slayr_py.inference.sampling.methods import METHODS
-from slayr_py.inference.sampling.nuts import recorded_stages
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.programs import Implementation, compiled
@@ -190,7 +189,6 @@ class _RecordedRun:
     options: FitOptions
     seed: int
     start: WarmStart | None
-    stages: Mapping[str, int]
 
     def run(
         self, data: Mapping[str, Any], progress: Callable[[str], None] | None = None
@@ -202,10 +200,7 @@ class _RecordedRun:
             if self.likelihood == "readable":
                 raise
             program = compiled(self.program, progress, "readable")
-        result = run(
-            program, data, self.options, seed=self.seed, start=self.start, progress=progress, stages=self.stages
-        )
-        return program, result
+        return program, run(program, data, self.options, seed=self.seed, start=self.start, progress=progress)
 
 
 def _read(record: Mapping[str, Any], data: Mapping[str, Any]) -> _RecordedRun:
@@ -251,8 +246,7 @@ def _parse(record: Mapping[str, Any]) -> _RecordedRun:
     if record["summary"].keys() != entries(model).keys():
         raise ValueError(f"its summary has {', '.join(record['summary'])}, its model has {', '.join(entries(model))}")
     compare(record["summary"], record["summary"])
-    stages = recorded_stages(record.get("calls", ()))
-    return _RecordedRun(model, program, likelihood, options, arguments["seed"], start, stages)
+    return _RecordedRun(model, program, likelihood, options, arguments["seed"], start)
 
 
 def _json(path: Path) -> dict[str, Any]:

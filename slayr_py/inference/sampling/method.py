@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -44,9 +44,6 @@ class Job:
     start : WarmStart, optional
     closing : ExitStack
         Removes the files of the run at its end.
-    stages : mapping of str to int
-        Stages of the warm-up of a cold start that is repeated, as keyword arguments of CmdStanPy; by default NUTS
-        chooses them.
     """
 
     model: cmdstanpy.CmdStanModel
@@ -55,7 +52,6 @@ class Job:
     seed: int
     start: WarmStart | None
     closing: ExitStack
-    stages: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def folder(self) -> Path:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import cmdstanpy
 import numpy as np
 from typing_extensions import override
 
-from slayr_py.arguments import check_integer
 from slayr_py.inference.diagnostics.arviz_bridge import convergence
 from slayr_py.inference.diagnostics.checks import CHAIN_CHECKS, rhat_limit
 from slayr_py.inference.sampling.approximations import MODE_STARTS, best_mode
@@ -47,7 +46,6 @@ _STUCK_SHARE = 0.1  # share of divergent transitions above which the step sizes 
 
 _STAN_STAGES = (75, 25, 50)  # iterations of Stan's warm-up: before, in (at least) and after the windows of the metric
 _LEAST_ADAPTED = 20  # shortest warm-up in which Stan adapts a metric
-_STAGES = {"init_buffer": "adapt_init_phase", "window": "adapt_metric_window", "term_buffer": "adapt_step_size"}
 
 
 class Nuts(FitMethod):
@@ -167,7 +165,7 @@ def _first_round(job: Job) -> tuple[dict[str, Any], dict[str, str], list[dict[st
     settings = {
         "iter_warmup": options.warmup,
         "adapt_delta": options.target_acceptance,
-        **(job.stages or _fitting_buffers(options.warmup)),
+        **_fitting_buffers(options.warmup),
     }
     guesses = period_guesses(job.data, MODE_STARTS)
     if not guesses:
@@ -180,15 +178,6 @@ def _first_round(job: Job) -> tuple[dict[str, Any], dict[str, str], list[dict[st
     else:
         inits = {name: np.atleast_1d(best.stan_variable(name)).tolist() for name in guesses[0]}
     return settings | {"inits": [inits] * options.chains}, {"init": BEST_MODE}, calls
-
-
-def recorded_stages(calls: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Return the stages of the warm-up of a run from its recorded calls; empty if they have none.
-
-    Earlier versions left the stages of a short warm-up to Stan.
-    """
-    first = next((call for call in calls if _STAGES.keys() <= call.keys()), None)
-    return {} if first is None else {stage: check_integer(name, first[name], 0) for name, stage in _STAGES.items()}
 
 
 def _fitting_buffers(warmup: int) -> dict[str, int]:

@@ -42,7 +42,6 @@ def run(
     seed: int,
     start: WarmStart | None = None,
     progress: Callable[[str], None] | None = None,
-    stages: Mapping[str, int] | None = None,
 ) -> Run:
     """Run ``program`` on ``data`` in a temporary folder.
 
@@ -55,8 +54,6 @@ def run(
         ``retries`` is ignored: this is a single run.
     start : WarmStart, optional
         Start of NUTS and "carried" from an earlier fit; other methods ignore it.
-    stages : mapping of str to int, optional
-        Stages of the warm-up of a recorded run of NUTS, by `recorded_stages`.
 
     Raises
     ------
@@ -75,7 +72,7 @@ def run(
     started = time.perf_counter()
     try:
         with ExitStack() as closing, _QUIET_CMDSTANPY, one_thread():
-            job = Job(program.model(), data, options, int(seed), start, closing, stages or {})
+            job = Job(program.model(), data, options, int(seed), start, closing)
             with _console_in_errors(job):
                 result = method.sample(job)
             seconds = time.perf_counter() - started

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
@@ -100,8 +101,7 @@ SEARCHING_KEY = "slayr:searching"
 REGRET_KEY = "slayr:regret"
 """Study attribute, followed by ":", the number of the last trial that was fitted, ":" and the number of observations:
 the estimate of the stopping rule, a `RegretEstimate` as a dictionary. Its further entry "about" has what the regret
-refers to: the "fixed" values and the "reference_point". An estimate from the same observations replaces it. Earlier
-versions wrote neither the number of observations nor "about"."""
+refers to: the "fixed" values and the "reference_point". An estimate from the same observations replaces it."""
 
 KERNEL_KEY = "slayr:kernel"
 """Study attribute, followed by ":" and a SHA-256: a kernel whose options are long, as trials' fits refer to it."""
@@ -190,10 +190,9 @@ def model_difference(stored: Mapping[str, Any], kernel: Mapping[str, Any], encod
     before = stored["kernel"]
     if any(_canonical(before[key]) != _canonical(kernel[key]) for key in ("name", "options")):
         return f"the study was started with another kernel: {describe_kernel(before)}"
-    given = kernel.get("given")  # of a search; studies of earlier versions have no entry
-    if before.get("given", given) != given:
+    if before.get("given") != kernel.get("given"):  # of a search
         return "the study was started with other given kernels"
-    if before.get("stan_files", {}) != kernel.get("stan_files", {}):
+    if before.get("stan_files") != kernel.get("stan_files"):
         return "the Stan file of the kernel has changed since the study was started"
     if _canonical(stored["graphs"]) != _canonical(encoder_to_json(encoder)["graphs"]):
         return "the study was started with other graphs"
@@ -224,11 +223,10 @@ def study_record(study: Study) -> dict[str, Any] | None:
 def regret_records(study: Study) -> list[tuple[int, Mapping[str, Any]]]:
     """Return the estimates of stopping rules in their order, each with the number of the last fitted trial."""
     records: dict[tuple[int, int], Mapping[str, Any]] = {}
-    for key, record in sorted(study.user_attrs.items()):  # a key of an earlier version comes before its replacement
-        last, *rest = key.removeprefix(f"{REGRET_KEY}:").split(":")
-        if key.startswith(REGRET_KEY) and all(map(str.isdecimal, [last, *rest])) and isinstance(record, Mapping):
-            n = record.get("observations")
-            records[int(last), n if isinstance(n, int) else 0] = record
+    for key, record in study.user_attrs.items():
+        numbers = re.fullmatch(rf"{REGRET_KEY}:(\d+):(\d+)", key)
+        if numbers is not None and isinstance(record, Mapping):
+            records[int(numbers[1]), int(numbers[2])] = record
     return [(last, records[last, n]) for last, n in sorted(records)]
 
 

@@ -23,7 +23,7 @@ LONGEST = 60_000
 """Most characters of the JSON text of an attribute."""
 
 _FORMAT = 2
-"""Earlier versions, which cannot read pieces, expect the format 1 of whole records and name the newer one."""
+"""Of the reference to the pieces, unlike that of a whole record."""
 
 
 def store_in_trial(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
@@ -60,7 +60,7 @@ def stored(attributes: Mapping[str, Any], key: str) -> Any:
         If a piece is missing or altered.
     """
     value = attributes.get(key)
-    if not isinstance(value, Mapping) or value.keys() - {"format"} != {"sha256", "pieces"}:
+    if not isinstance(value, Mapping) or value.keys() != {"format", "sha256", "pieces"}:
         return value
     try:
         names = (f"{PIECE_KEY}:{value['sha256']}:{number}" for number in range(value["pieces"]))

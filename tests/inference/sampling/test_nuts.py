@@ -10,8 +10,7 @@ import pytest
 
 import slayr_py as sl
 from slayr_py.inference.diagnostics.arviz_bridge import convergence
-from slayr_py.inference.sampling import nuts
-from slayr_py.inference.sampling.nuts import _cannot_reach, recorded_stages
+from slayr_py.inference.sampling.nuts import _cannot_reach
 from slayr_py.inference.sampling.output import Run
 
 
@@ -43,19 +42,6 @@ def test_a_short_warm_up_adapts_the_metric_and_its_stages_are_recorded(branin_da
     assert tuple(int(call[name]) for name in ("init_buffer", "window", "term_buffer")) == stages
     (chain,) = posterior.record["adaptation"]
     assert np.all(np.array(chain["inv_metric"]) != 1) == (warmup >= 20)
-
-
-@pytest.mark.stan
-def test_a_short_warm_up_of_an_earlier_version_is_repeated_with_its_stages(branin_data, monkeypatch):
-    space, configs, y = branin_data
-    with monkeypatch.context() as patch:
-        patch.setattr(nuts, "_fitting_buffers", lambda warmup: {})
-        posterior = sl.GaussianProcess(space).fit(configs, y, chains=1, warmup=40, draws=4, retries=0, seed=3)
-    assert posterior.record["calls"][0]["init_buffer"] == 75
-    assert sl.inference.replay(posterior).identical
-    assert recorded_stages([{"method": "optimize"}]) == {}
-    with pytest.raises(sl.DataError, match="window must be an integer"):
-        recorded_stages([{"init_buffer": 1, "window": "x", "term_buffer": 1}])
 
 
 @pytest.mark.stan

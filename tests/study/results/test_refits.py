@@ -72,8 +72,7 @@ def test_posterior_of_a_suggestion(study):
     assert posterior.check().asdict() == suggestion["diagnostics"]
 
 
-@pytest.mark.parametrize("entry", ["as it is", "absent, as in earlier versions"])
-def test_the_posterior_of_a_maximised_study_predicts_its_values(space, entry):
+def test_the_posterior_of_a_maximised_study_predicts_its_values(space):
     result = minimize(
         lambda config: 7 - objective(config),
         space,
@@ -88,8 +87,6 @@ def test_the_posterior_of_a_maximised_study_predicts_its_values(space, entry):
     study = result.study
     last = result.study.trials[5]
     assert last.user_attrs[FIT_KEY]["maximize"] is True
-    if entry != "as it is":
-        del study.get_trials(deepcopy=False)[5].user_attrs[FIT_KEY]["maximize"]
     posterior = posterior_of(study, 5)
     suggestion = last.user_attrs["slayr:suggestion"]
     assert posterior.maximize and posterior.y_mean > 6

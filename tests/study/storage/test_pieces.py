@@ -22,7 +22,7 @@ from slayr_py.study.storage.attributes import (
     suggestion_record,
 )
 from slayr_py.study.storage.fit_records import _fitted as fitted_trials
-from slayr_py.study.storage.integrity import FORMAT, check_integrity
+from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.pieces import PIECE_KEY, in_pieces, store_in_study, store_in_trial, stored
 from slayr_py.study.storage.search_records import store_search, stored_searches
 
@@ -60,12 +60,11 @@ def test_a_long_attribute_of_any_text_fits_and_is_read_as_it_was(plane, text):
     assert stored(study.trials[0].user_attrs, "mine") == value == stored(study.user_attrs, "mine")
 
 
-def test_short_attributes_are_stored_as_they_are_and_long_ones_of_earlier_versions_are_read(plane):
+def test_short_attributes_are_stored_as_they_are(plane):
     study = create_study(plane, **OPTIONS)
     store_in_study(study, "short", {"a": 1})
-    study.set_user_attr("long", "x" * 100_000)
     assert study.user_attrs["short"] == {"a": 1} == stored(study.user_attrs, "short")
-    assert stored(study.user_attrs, "long") == "x" * 100_000 and stored(study.user_attrs, "none") is None
+    assert stored(study.user_attrs, "none") is None
     assert not any(key.startswith(PIECE_KEY) for key in study.user_attrs)
 
 
@@ -75,7 +74,7 @@ def test_a_large_space_has_a_record_in_pieces():
     study = create_study(space, storage=storage, **OPTIONS)
     study.ask()
     assert any(key.startswith(PIECE_KEY) for key in study.user_attrs)
-    study.set_user_attr("mine", {"sha256": "0", "pieces": 1})  # of the user
+    study.set_user_attr("mine", {"format": 2, "sha256": "0", "pieces": 1})  # of the user
     check_integrity(study)
     create_study(space, storage=storage, **OPTIONS).ask()
 
@@ -156,10 +155,3 @@ def test_a_missing_or_altered_piece_of_an_attribute_of_the_study_is_reported(pla
 def test_the_reference_comes_after_its_pieces():
     names = list(in_pieces("mine", "x" * 100_000))
     assert names[-1] == "mine" and all(name.startswith(PIECE_KEY) for name in names[:-1]) and len(names) > 2
-
-
-def test_versions_without_pieces_see_a_newer_format():
-    assert in_pieces("mine", "x" * 100_000)["mine"]["format"] != FORMAT
-    attributes = in_pieces("mine", "x" * 100_000)
-    del attributes["mine"]["format"]  # as the first version with pieces has written it
-    assert stored(attributes, "mine") == "x" * 100_000

@@ -206,15 +206,15 @@ def test_estimates_of_the_regret_are_drawn(plane):
     for number, probability in ((5, 0.2), (6, 0.6), (7, 0.96)):
         record = {"incumbent": 3, "observations": number, "epsilon": 0.1, "target": 0.95, "probability": probability}
         record |= {"mean": 0.5 / number**2, "upper": 3.0 / number, "stop": probability > 0.95}
-        study.set_user_attr(f"{REGRET_KEY}:{number}", record)
+        study.set_user_attr(f"{REGRET_KEY}:{number}:{number}", record)
     paragraph, notice, drawings = section(Reading(study), "stopping", "Stopping", stopping).blocks
     assert "the probability is 0.960" in paragraph.text and "The rule holds" in notice.text
     assert len(drawings.drawings) == 2 and "0.960 at the end, 0.95 is wanted" in drawings.drawings[0].description
     late = {"observations": 9, "probability": 0.9, "stop": False}  # a trial that ran at the stop has finished
-    study.set_user_attr(f"{REGRET_KEY}:8", {**record, **late})
+    study.set_user_attr(f"{REGRET_KEY}:8:9", {**record, **late})
     paragraph, notice, drawings = section(Reading(study), "stopping", "Stopping", stopping).blocks
     assert "After 7 observations the probability is 0.960" in paragraph.text and "The rule holds" in notice.text
-    study.set_user_attr(f"{REGRET_KEY}:8", {"epsilon": "<b>", "target": None})
+    study.set_user_attr(f"{REGRET_KEY}:8:9", {"epsilon": "<b>", "target": None})
     assert len(section(Reading(study), "stopping", "Stopping", stopping).blocks) == 2
 
 
