@@ -11,6 +11,8 @@ in a few steps.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,59 +52,132 @@ def hit_and_run(
     log_density : callable, optional
         Log density of points (k, d); by default uniform.
     """
-    basis = polytope.basis
-    dimension = basis.shape[1]
-    normals = polytope.inequalities @ basis
-    points = np.zeros((count, dimension))
-
-    def place(coordinates: FloatArray) -> FloatArray:
-        return np.asarray(start + coordinates @ basis.T)
-
+    dimension = polytope.basis.shape[1]
+    chains = _Chains(polytope, start, np.zeros((count, dimension)), np.full(count, inside is None), np.eye(dimension))
     if not dimension:
-        return place(points)
-    room = polytope.limits - polytope.inequalities @ start
-    everyone = np.arange(count)
-    within = np.full(count, inside is None)
-    enough = max(min(_HITS, count // 2), _HIT_SHARE * count)
-    shape = np.eye(dimension)
+        return chains.place(chains.points)
     steps = _STEPS + _STEPS_PER_COORDINATE * dimension
     third = steps // 3
-    for step in range(0 if inside is None else -third, steps):
-        if step == 0 and inside is not None:
-            within = inside(place(points), everyone)
-        if third <= step <= 2 * third and not within.all() and np.count_nonzero(within) >= enough:
-            points[~within] = points[rng.choice(np.flatnonzero(within), np.count_nonzero(~within))]
-            within[:] = True
-        if step in (0, third) and count > 2 * dimension:
-            covariance = np.cov(points.T).reshape(dimension, dimension)
-            if np.any(covariance):  # a region without a volume lets no chain move
-                shape = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(dimension))
-        directions = rng.standard_normal((count, dimension)) @ shape.T
+    if inside is not None:
+        for _ in range(third):
+            chains.move(rng, None, log_density)
+        chains.within = inside(chains.place(chains.points), np.arange(count))
+    for step in range(steps):
+        if third <= step <= 2 * third:
+            chains.join(rng)
+        if step in (0, third):
+            chains.reshape()
+        chains.within = chains.within | chains.move(rng, inside, log_density)
+    return chains.place(chains.points)
+
+
+@dataclass
+class _Chains:
+    """The present points of all chains.
+
+    Attributes
+    ----------
+    polytope : Polytope
+    start : (d,) float64
+        The point with the coordinates 0.
+    points : (count, k) float64
+        Coordinates in the basis of the polytope.
+    within : (count,) bool
+        Chains that have a point inside the further constraints.
+    shape : (k, k) float64
+        Square root of the covariance of directions.
+    """
+
+    polytope: Polytope
+    start: FloatArray
+    points: FloatArray
+    within: NDArray[np.bool_]
+    shape: FloatArray
+
+    def __post_init__(self) -> None:
+        self._normals = self.polytope.inequalities @ self.polytope.basis
+        self._room = self.polytope.limits - self.polytope.inequalities @ self.start
+
+    def place(self, coordinates: FloatArray) -> FloatArray:
+        """Return the points (n, d) with coordinates (n, k)."""
+        return np.asarray(self.start + coordinates @ self.polytope.basis.T)
+
+    def join(self, rng: np.random.Generator) -> None:
+        """Replace the points of chains that have none inside by those of other chains, if enough have one."""
+        count = len(self.points)
+        inside = np.count_nonzero(self.within)
+        if self.within.all() or inside < max(min(_HITS, count // 2), _HIT_SHARE * count):
+            return
+        self.points[~self.within] = self.points[rng.choice(np.flatnonzero(self.within), count - inside)]
+        self.within[:] = True
+
+    def reshape(self) -> None:
+        """Let directions follow the covariance of the points, if there are enough of them."""
+        count, dimension = self.points.shape
+        if count <= 2 * dimension:
+            return
+        covariance = np.cov(self.points.T).reshape(dimension, dimension)
+        if np.any(covariance):  # a region without a volume lets no chain move
+            self.shape = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(dimension))
+
+    def move(
+        self,
+        rng: np.random.Generator,
+        inside: Inside | None,
+        log_density: Callable[[FloatArray], FloatArray] | None,
+    ) -> NDArray[np.bool_]:
+        """Move every chain along a random line; return the chains (count,) that moved to a point inside."""
+        count, dimension = self.points.shape
+        directions = rng.standard_normal((count, dimension)) @ self.shape.T
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        lower, upper = _chord(room - points @ normals.T, directions @ normals.T)
+        lower, upper = _chord(self._room - self.points @ self._normals.T, directions @ self._normals.T)
         moved = lower + rng.random(count) * (upper - lower)
-        proposals = points + moved[:, None] * directions
-        good = np.ones(count, dtype=np.bool_)
-        if inside is not None and step >= 0:
-            good = inside(place(proposals), everyone)
-            retry = np.flatnonzero(within & ~good)
-            for _ in range(_SHRINKAGES):
-                if not len(retry):
-                    break
-                lower[retry] = np.where(moved[retry] < 0, moved[retry], lower[retry])
-                upper[retry] = np.where(moved[retry] > 0, moved[retry], upper[retry])
-                moved[retry] = lower[retry] + rng.random(len(retry)) * (upper[retry] - lower[retry])
-                proposals[retry] = points[retry] + moved[retry, None] * directions[retry]
-                good[retry] = inside(place(proposals[retry]), retry)
-                retry = retry[~good[retry]]
-        accept = good | ~within
+        lines = _Lines(directions, lower, upper, moved, self.points + moved[:, None] * directions)
+        good = np.ones(count, dtype=np.bool_) if inside is None else self.shrink(lines, rng, inside)
+        accept = good | ~self.within
         if log_density is not None:
-            gain = log_density(place(proposals)) - log_density(place(points))
+            gain = log_density(self.place(lines.proposals)) - log_density(self.place(self.points))
             accept &= np.log(rng.random(count)) < gain
-        points[accept] = proposals[accept]
-        if step >= 0:
-            within = within | (good & accept)
-    return place(points)
+        self.points[accept] = lines.proposals[accept]
+        return good & accept
+
+    def shrink(self, lines: _Lines, rng: np.random.Generator, inside: Inside) -> NDArray[np.bool_]:
+        """Draw proposals outside again, from lines that shrink to the present points; return those (count,) inside.
+
+        Chains without a point inside keep their first proposals.
+        """
+        good = inside(self.place(lines.proposals), np.arange(len(lines.proposals)))
+        retry = np.flatnonzero(self.within & ~good)
+        directions, lower, upper, moved, proposals = lines
+        for _ in range(_SHRINKAGES):
+            if not len(retry):
+                break
+            lower[retry] = np.where(moved[retry] < 0, moved[retry], lower[retry])
+            upper[retry] = np.where(moved[retry] > 0, moved[retry], upper[retry])
+            moved[retry] = lower[retry] + rng.random(len(retry)) * (upper[retry] - lower[retry])
+            proposals[retry] = self.points[retry] + moved[retry, None] * directions[retry]
+            good[retry] = inside(self.place(proposals[retry]), retry)
+            retry = retry[~good[retry]]
+        return good
+
+
+class _Lines(NamedTuple):
+    """A line of each chain, and the point proposed on it."""
+
+    directions: FloatArray
+    """Unit vectors (count, k)."""
+
+    lower: FloatArray
+    """Smallest distance (count,) along the direction from the present point."""
+
+    upper: FloatArray
+    """Largest distance."""
+
+    moved: FloatArray
+    """Distance of the proposal."""
+
+    proposals: FloatArray
+    """Coordinates (count, k)."""
 
 
 def _chord(room: FloatArray, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
