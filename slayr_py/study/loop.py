@@ -73,7 +73,7 @@ def run_loop(
 
 def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int) -> SuggestionRecord:
     """Suggest the configuration of a trial and store it: a point of the initial design, or what the model proposes."""
-    fixed = model.fixed_in(study, trial)
+    fixed = model.fixed_for_suggestion(study, trial)
     _, search_stream, filling_stream = np.random.SeedSequence([seed, trial.number]).spawn(3)
 
     # Initial design

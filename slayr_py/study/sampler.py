@@ -310,7 +310,7 @@ def declared_space_of(study: Study) -> DeclaredSpace | None:
     return sampler.strategy if sampler is not None and isinstance(sampler.strategy, DeclaredSpace) else None
 
 
-def fixed_of(study: Study, encoder: Encoder) -> Fixed | None:
+def fixed_for_results(study: Study, encoder: Encoder) -> Fixed | None:
     """Return the fixed values that the results of a study have.
 
     Parameters
@@ -320,7 +320,7 @@ def fixed_of(study: Study, encoder: Encoder) -> Fixed | None:
         Of a space that contains the values of a `PartialFixedSampler`, if the study has no declared space.
     """
     if (declared := declared_space_of(study)) is not None:
-        return declared.fixed_of(study)
+        return declared.fixed_for_run(study)
     with suppress(SpaceError):  # Optuna has evaluated an illegal value, with a warning
         return fix_given(encoder, partly_fixed(study))
     return None

@@ -12,7 +12,7 @@ from slayr_py.acquisition import suggest
 from slayr_py.errors import DataError, EnqueuedError, SpaceError
 from slayr_py.space import Encoder
 from slayr_py.study import Regret, Result, StanGPSampler, ask, ask_batch, config_of, create_study, minimize, tell
-from slayr_py.study.sampler import declared_space_of, fixed_of
+from slayr_py.study.sampler import declared_space_of, fixed_for_results
 
 PAST = [({"x": x, "y": y}, bowl({"x": x, "y": y})) for x, y in ((-4.0, 3.0), (0.0, 9.0), (2.0, 8.0), (8.0, 1.0))]
 
@@ -64,13 +64,13 @@ def test_results_compare_the_trials_with_the_values_of_a_partial_fixed_sampler(p
     result = Result(study, plane)
     assert result.best_config == {"x": 3.0, "y": 2.5} and result.best_value == 21.25
     assert "best so far with the fixed values y=2.5: 21.25" in str(result.plot_convergence().axes[0].get_legend().texts)
-    assert fixed_of(study, Encoder(plane)).values == {"y": 2.5}
+    assert fixed_for_results(study, Encoder(plane)).values == {"y": 2.5}
     for inner in (StanGPSampler(seed=1), optuna.samplers.RandomSampler(1)):  # without a declared space
         study.sampler = optuna.samplers.PartialFixedSampler({"y": 2.5}, inner)
-        assert result.best_value == 21.25 and fixed_of(study, Encoder(plane)).values == {"y": 2.5}
+        assert result.best_value == 21.25 and fixed_for_results(study, Encoder(plane)).values == {"y": 2.5}
         study.sampler = optuna.samplers.PartialFixedSampler({"y": 1e9}, inner)
         assert "no feasible trial with the fixed values y=1000000000.0" in repr(result)
-        assert fixed_of(study, Encoder(plane)) is None
+        assert fixed_for_results(study, Encoder(plane)) is None
 
 
 @pytest.mark.stan
@@ -181,9 +181,9 @@ def test_the_values_of_a_partial_fixed_sampler_are_fixed(plane):
     for x in (3.0, 1.0):
         assert ask(study).params == {"x": x, "y": 2.0} == suggestion(study.trials[-1])["config"]
     declared = declared_space_of(study)
-    assert declared.compared_in(study, study.trials[0]).values == {"x": 1.0, "y": 2.0}
+    assert declared.fixed_for_comparison(study, study.trials[0]).values == {"x": 1.0, "y": 2.0}
     study.sampler._fixed_params = {"y": 1e9}  # an illegal value does not replace those of the sampler
-    assert declared.fixed_in(study, study.trials[1]).values == {"x": 1.0, "y": 1.0}
+    assert declared.fixed_for_suggestion(study, study.trials[1]).values == {"x": 1.0, "y": 1.0}
 
 
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -84,7 +83,7 @@ class SpaceModel:
         size = options.design_size(len(encoder.names)) if given is None else len(given)
         self._size = size
         self.design = Design(encoder, size, self.fixed, given, options.noisy, default, self.prior)
-        self.surrogate: Surrogate = surrogate_of(encoder, options, size, session)
+        self.surrogate: Surrogate = surrogate_of(encoder, options, options.all_priors, size, session)
         if options.cost is not None:
             check_cost_name(options.cost, encoder.space)
         kernel = self.surrogate.first_kernel
@@ -105,11 +104,12 @@ class SpaceModel:
 
     @cached_property
     def surrogate_with_history(self) -> Surrogate:
-        """The surrogate of a study with past experiments, which may be noisy even if the objective is not.
+        """The surrogate of a study with past experiments, whose noise has the default prior unless the user gives one.
 
-        Unlike the loop's own evaluations they need not have neighbours, whose values would show the noise.
+        Past experiments may be noisy even if the objective is not. Unlike the loop's own evaluations they need not have
+        neighbours, whose values would show the noise.
         """
-        return surrogate_of(self.encoder, replace(self.options, noisy=True), self._size, self.session)
+        return surrogate_of(self.encoder, self.options, self.options.priors or {}, self._size, self.session)
 
     def surrogate_of(self, study: Study) -> Surrogate:
         """Return the surrogate of a study, with or without past experiments."""
@@ -158,7 +158,7 @@ class SpaceModel:
             maximize=observed.maximize,
         )
 
-    def fixed_with(self, context: Mapping[str, Any]) -> Fixed:
+    def fixed_for_context(self, context: Mapping[str, Any]) -> Fixed:
         """Return the fixed values of a trial with a context, whose values replace the sampler's.
 
         Raises
@@ -169,22 +169,22 @@ class SpaceModel:
         given = self.encoder.fix(context, "context: ")
         return given if self.fixed is None else self.encoder.fix({**self.fixed.values, **given.values}, "context: ")
 
-    def compared_in(self, study: Study, trial: FrozenTrial) -> Fixed | None:
+    def fixed_for_comparison(self, study: Study, trial: FrozenTrial) -> Fixed | None:
         """Return the fixed values of trials to compare one with: of its context, otherwise those of the run."""
         context = trial.user_attrs.get(CONTEXT_KEY)
-        return self.fixed_with(context) if context else self.fixed_of(study)
+        return self.fixed_for_context(context) if context else self.fixed_for_run(study)
 
-    def fixed_of(self, study: Study) -> Fixed | None:
+    def fixed_for_run(self, study: Study) -> Fixed | None:
         """Return the fixed values of a run: of the sampler, replaced by those of a `PartialFixedSampler` around it."""
         return self._fixed_by(partly_fixed(study))
 
-    def fixed_in(self, study: Study, trial: FrozenTrial) -> Fixed | None:
+    def fixed_for_suggestion(self, study: Study, trial: FrozenTrial) -> Fixed | None:
         """Return the fixed values of a trial that is to be suggested.
 
-        They are those of `compared_in`; without a context, values that were enqueued replace them.
+        They are those of `fixed_for_comparison`; without a context, values that were enqueued replace them.
         """
         if trial.user_attrs.get(CONTEXT_KEY):
-            return self.compared_in(study, trial)
+            return self.fixed_for_comparison(study, trial)
         return self._fixed_by(given_values(study, trial), enqueued_values(trial))
 
     def _fixed_by(self, *given: Mapping[str, Any]) -> Fixed | None:

@@ -10,9 +10,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError
-from slayr_py.inference import (
-    GaussianProcess,
-)
+from slayr_py.inference import GaussianProcess, Priors
 from slayr_py.kernels import Kernel, Stack, from_name as kernel_from_name
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder
@@ -66,10 +64,13 @@ Surrogate = GivenKernel | LoopSearch
 """The model of the objective of a study; both classes have the same methods."""
 
 
-def surrogate_of(encoder: Encoder, options: SamplerOptions, n_initial: int, session: Session) -> Surrogate:
+def surrogate_of(
+    encoder: Encoder, options: SamplerOptions, priors: Priors, n_initial: int, session: Session
+) -> Surrogate:
     """Return the surrogate for the kernel that a user has chosen.
 
-    ``n_initial`` is the size of the initial design, which determines when a kernel search is due.
+    ``priors`` are those of all hyperparameters whose prior is not the kernel's own, also of the noise. ``n_initial`` is
+    the size of the initial design, which determines when a kernel search is due.
 
     Raises
     ------
@@ -79,9 +80,9 @@ def surrogate_of(encoder: Encoder, options: SamplerOptions, n_initial: int, sess
     kernel = options.kernel
     if isinstance(kernel, KernelSearch) or kernel == "search":
         search = default_search(encoder) if isinstance(kernel, str) else on_space(kernel, encoder)
-        plain = GaussianProcess(encoder, kernel_from_name("auto", encoder), options.all_priors, options.warp)
-        return LoopSearch(search, plain, options.all_priors, n_initial, session)
-    gp = GaussianProcess(encoder, kernel, options.all_priors, options.warp)
+        plain = GaussianProcess(encoder, kernel_from_name("auto", encoder), priors, options.warp)
+        return LoopSearch(search, plain, priors, n_initial, session)
+    gp = GaussianProcess(encoder, kernel, priors, options.warp)
     return GivenKernel(gp, gp.models[0].kernel, automatic=kernel == "auto")
 
 

@@ -17,7 +17,7 @@ from slayr_py.space import FloatArray
 from slayr_py.study.model.incumbent import front_task
 from slayr_py.study.results.recommendation import is_noisy
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
-from slayr_py.study.sampler import declared_space_of, fixed_of
+from slayr_py.study.sampler import declared_space_of, fixed_for_results
 from slayr_py.study.storage.far_values import compress_far
 from slayr_py.study.storage.objectives import check_several, default_reference, given_reference, goals_of
 from slayr_py.study.storage.trials import observations, observations_of_all
@@ -56,12 +56,13 @@ def hypervolume_of(study: Study, reference: Reference) -> float:
     DataError
         If the study has one objective, or the reference point has not one finite number for each.
     """
-    return hypervolume_curve(study, reference)[-1] if comparable_trials(study) else _check_reference(study, reference)
+    curve = hypervolume_curve(study, reference)
+    return curve[-1] if curve else 0.0
 
 
 def hypervolume_curve(study: Study, reference: Reference) -> list[float]:
     """Return the hypervolume after each feasible trial; parameters and errors as in :func:`hypervolume_of`."""
-    _check_reference(study, reference)
+    check_several(study)
     goals = goals_of(study)
     sign = np.array([goal.sign for goal in goals])
     point = sign * given_reference(reference, goals)
@@ -171,7 +172,7 @@ def front_band(
         )
     probability = check_probability("probability", probability)
     n = check_integer("n", n, minimum=2)
-    fixed = fixed_of(study, posteriors[0].encoder)
+    fixed = fixed_for_results(study, posteriors[0].encoder)
     observed = observations_of_all(study, posteriors[0].encoder.space)
     noisy = is_noisy(study)
     task = front_task(study, observed, posteriors, feasibility, fixed, noisy, reference)
@@ -220,9 +221,3 @@ def reference_of(study: Study) -> FloatArray | None:
     values = np.column_stack([compress_far(values, goal.number).values for goal in goals_of(study)])
     front = sign * np.array([trial.values for trial in front_trials(study)])
     return sign * default_reference(values, front)
-
-
-def _check_reference(study: Study, reference: Reference) -> float:
-    check_several(study)
-    given_reference(reference, goals_of(study))
-    return 0.0

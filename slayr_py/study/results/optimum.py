@@ -17,7 +17,7 @@ from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, jsonable
 from slayr_py.study.results.figures import optimum_figure
 from slayr_py.study.results.recommendation import feasibility_of_all
-from slayr_py.study.sampler import declared_space_of, fixed_of
+from slayr_py.study.sampler import declared_space_of, fixed_for_results
 from slayr_py.study.storage.columns import PARAMETER
 from slayr_py.study.storage.objectives import check_one_objective
 from slayr_py.study.storage.trials import observations
@@ -73,7 +73,7 @@ def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, li
     check_one_objective(study, "the optimum is that of one; see result.front")
     observed = observations(study, posterior.encoder.space)
     declared = declared_space_of(study)
-    fixed = fixed_of(study, posterior.encoder)
+    fixed = fixed_for_results(study, posterior.encoder)
     encoder = posterior.encoder if declared is None else declared.encoder
     evaluated = encoder.encode(observed.configs)
     rows = np.flatnonzero(observed.usable(evaluated, fixed))

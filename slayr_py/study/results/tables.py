@@ -73,7 +73,7 @@ def comparable_trials(study: Study) -> list[FrozenTrial]:
     if declared is None:
         given = partly_fixed(study).items()
         return [trial for trial in feasible if all(trial.params.get(name, value) == value for name, value in given)]
-    if (fixed := declared.fixed_of(study)) is None:
+    if (fixed := declared.fixed_for_run(study)) is None:
         return feasible
     known = [
         (trial, config) for trial in feasible if (config := trial_configuration(trial, declared.space)) is not None
@@ -85,7 +85,7 @@ def comparable_trials(study: Study) -> list[FrozenTrial]:
 def fixed_values_text(study: Study) -> str:
     """Return " with the fixed values x=1", empty if the study's sampler fixes none."""
     declared = declared_space_of(study)
-    fixed = None if declared is None else declared.fixed_of(study)
+    fixed = None if declared is None else declared.fixed_for_run(study)
     values = partly_fixed(study) if declared is None else {} if fixed is None else fixed.values
     shown = ", ".join(f"{name}={value!r}" for name, value in values.items())
     return f" with the fixed values {shown}" if shown else ""

@@ -197,7 +197,7 @@ def ask_batch(study: Study, q: int) -> list[Trial]:
 def _ask_in(study: Study, context: Mapping[str, Any]) -> Trial:
     if (declared := declared_space_of(study)) is None:
         raise DataError(f"the study's sampler is {study.sampler}: only a StanGPSampler suggests in a context")
-    declared.fixed_with(context)  # before a trial is started
+    declared.fixed_for_context(context)  # before a trial is started
     values = jsonable(declared.encoder.fix(context, "context: ").values)
     # Optuna returns the values of "fixed_params" to the objective exactly.
     template = optuna.trial.create_trial(

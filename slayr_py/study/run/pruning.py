@@ -98,7 +98,7 @@ class Prune(BasePruner):
         if step is None or (decisions and 1 + step < _GROWTH * (1 + decisions[-1]["step"])):
             return False
         declared = declared_space_of(study)
-        fixed = None if declared is None else declared.compared_in(study, stored)
+        fixed = None if declared is None else declared.fixed_for_comparison(study, stored)
         try:
             forecast = self._memory.forecasts(self, study).forecast(study, trial, fixed)
         except NoForecast as reason:

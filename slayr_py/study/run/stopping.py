@@ -171,9 +171,11 @@ class Regret:
         key = f"{REGRET_KEY}:{max(observed.numbers)}:{estimate.observations}"
         record = {**estimate._asdict(), "about": _about(study, declared)}
         before = study.user_attrs.get(key, {})
-        same = [before.get(name) == record[name] for name in ("about", "epsilon", "target")]
-        if estimate.stop or before.get("stop") is not True or not same[0] or all(same):
-            study.set_user_attr(key, record)  # else a stop by a looser rule, which stays
+        about_differs = before.get("about") != record["about"]
+        same_rule = all(before.get(name) == record[name] for name in ("epsilon", "target"))
+        # A stop by another rule, which is looser, is replaced only by a stop or by an estimate about something else.
+        if estimate.stop or before.get("stop") is not True or about_differs or same_rule:
+            study.set_user_attr(key, record)
         return estimate
 
     def _sample(self, study: Study, declared: DeclaredSpace) -> Sampled | None:
@@ -231,7 +233,7 @@ def _sample_one(
     feasibility = [fit.posterior for fit in fitted.feasibility]
     inflation = max(1.0, prediction_error(study, fitted.posterior, first))
     incumbent = fitted.posterior.train[[row]]
-    regret = sample_regret(fitted.posterior, incumbent, rng, feasibility, declared.fixed_of(study), inflation)
+    regret = sample_regret(fitted.posterior, incumbent, rng, feasibility, declared.fixed_for_run(study), inflation)
     return Sampled(first, first.numbers[row], inflation, regret)
 
 
@@ -245,7 +247,7 @@ def _sample_several(
     """Draw the hypervolume that the evaluated configurations lack; None without a feasible one."""
     options = declared.options
     feasibility = [fit.posterior for fit in fitted.feasibility]
-    given = (declared.fixed_of(study), counts_as_noisy(options, observed), options.reference_point)
+    given = (declared.fixed_for_run(study), counts_as_noisy(options, observed), options.reference_point)
     task = front_task(study, observed, fitted.posteriors, feasibility, *given)
     if task is None:
         return None
@@ -284,7 +286,7 @@ def _predicted(record: SuggestionRecord, objective: int) -> Predicted | None:
 
 def _incumbent(study: Study, posterior: Posterior, observed: Observations, declared: DeclaredSpace) -> int | None:
     """Return the row of the best feasible observation; noisy ones are compared by their posterior means."""
-    rows = np.flatnonzero(observed.usable(posterior.train, declared.fixed_of(study)))
+    rows = np.flatnonzero(observed.usable(posterior.train, declared.fixed_for_run(study)))
     if not len(rows):
         return None
     noisy = counts_as_noisy(declared.options, [observed])
