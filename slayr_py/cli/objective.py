@@ -27,6 +27,7 @@ BUILT_IN = ("config", "python")
 _KEPT = 2**16  # bytes kept of the end of each output
 _POLL = 0.2  # seconds between two looks at a command that writes nothing
 _LEFT_BEHIND = 5.0  # seconds for which the children of a command that has ended may still write
+_LAST_LINES = 3  # quoted of an output
 _LONGEST_LINE = 500  # characters quoted of a line
 
 
@@ -234,8 +235,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         pass
 
 
-def _last_lines(text: str, count: int = 3) -> str:
-    return " / ".join(line.strip()[-_LONGEST_LINE:] for line in text.strip().splitlines()[-count:])
+def _last_lines(text: str) -> str:
+    return " / ".join(line.strip()[-_LONGEST_LINE:] for line in text.strip().splitlines()[-_LAST_LINES:])
 
 
 def _last_line(output: str) -> str:

@@ -19,6 +19,8 @@ from sklearn.utils import check_array
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.space import Encoded, Encoder, FloatArray
 
+_LISTED = 10  # values named in an error
+
 
 @dataclass(frozen=True)
 class RealFeature:
@@ -256,7 +258,7 @@ def _labels(levels: Sequence[Any]) -> list[str]:
     return texts if len(set(texts)) == len(texts) else [repr(level) for level in levels]
 
 
-def _list(values: Iterable[Any], most: int = 10) -> str:
+def _list(values: Iterable[Any]) -> str:
     """List the first values."""
     every = [repr(value) for value in values]
-    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
+    return ", ".join(every[:_LISTED]) + (f" and {len(every) - _LISTED} more" if len(every) > _LISTED else "")

@@ -55,10 +55,10 @@ def svr(gram: FloatArray, y: FloatArray, C: float, epsilon: float) -> MachineFit
     return MachineFit(left_out.alpha, left_out.intercept, float(np.mean(np.square(left_out.residuals))))
 
 
-def svc(gram: FloatArray, y: FloatArray, C: float, epsilon: float = 0.0) -> MachineFit | None:
+def svc(gram: FloatArray, y: FloatArray, C: float) -> MachineFit | None:
     """Fit support vector classification to y of -1 and 1; None if a solver does not converge.
 
-    A point with the residual r is wrong if y (y - r) = 1 - y r <= 0. ``epsilon`` is ignored.
+    A point with the residual r is wrong if y (y - r) = 1 - y r <= 0.
     """
     left_out = _leave_out(SVC(kernel="precomputed", C=C), gram, y)
     if left_out is None:
@@ -66,8 +66,8 @@ def svc(gram: FloatArray, y: FloatArray, C: float, epsilon: float = 0.0) -> Mach
     return MachineFit(left_out.alpha, left_out.intercept, float(np.mean(y * left_out.residuals >= 1)))
 
 
-def ridge(gram: FloatArray, y: FloatArray, C: float, epsilon: float = 0.0) -> MachineFit | None:
-    """Fit the least-squares machine with penalty 1/C (Suykens & Vandewalle 1999); ``epsilon`` is ignored.
+def ridge(gram: FloatArray, y: FloatArray, C: float) -> MachineFit | None:
+    """Fit the least-squares machine with penalty 1/C (Suykens & Vandewalle 1999).
 
     With M = [[gram + I/C, 1], [1', 0]], (alpha, b) = M^-1 (y, 0), and the residual of a point that is left out is
     alpha_i / [M^-1]_ii. None if M is singular up to rounding.
@@ -86,7 +86,11 @@ def ridge(gram: FloatArray, y: FloatArray, C: float, epsilon: float = 0.0) -> Ma
     return MachineFit(alpha, float(intercept), loo_mse) if np.isfinite(loo_mse) else None
 
 
-MACHINES: dict[str, Machine] = {"svr": svr, "svc": svc, "ridge": ridge}
+MACHINES: dict[str, Machine] = {
+    "svr": svr,
+    "svc": lambda gram, y, C, epsilon: svc(gram, y, C),  # only the loss of regression has an epsilon
+    "ridge": lambda gram, y, C, epsilon: ridge(gram, y, C),
+}
 
 
 class _LeftOut(NamedTuple):

@@ -40,6 +40,7 @@ _SPREAD = 0.5  # share of the prior variance of gamma that comes from z
 _SD_SLOPE = 0.3  # prior standard deviation of the coefficients of log sd
 _LOG_SD_BOUNDS = (-4.0, 1.0)  # standard deviations from 0.02 to 2.7
 _SMOOTHING = 0.3  # nu; parameters of policies have prior standard deviations of 1
+_DECAY = (0.9, 0.999)  # of the first and the second moment of a gradient in Adam
 
 
 @dataclass(frozen=True)
@@ -197,9 +198,8 @@ def smoothed_gradient(
 class Adam:
     """Steps of Kingma & Ba 2015 for an array of some shape."""
 
-    def __init__(self, shape: tuple[int, ...], rate: float, decay: tuple[float, float] = (0.9, 0.999)) -> None:
+    def __init__(self, shape: tuple[int, ...], rate: float) -> None:
         self.rate = rate
-        self.decay = decay
         self._first = np.zeros(shape)
         self._second = np.zeros(shape)
         self._t = 0
@@ -207,7 +207,7 @@ class Adam:
     def step(self, gradient: FloatArray) -> FloatArray:
         """Return the change of the parameters for a gradient."""
         self._t += 1
-        self._first = self.decay[0] * self._first + (1 - self.decay[0]) * gradient
-        self._second = self.decay[1] * self._second + (1 - self.decay[1]) * gradient**2
-        first, second = (m / (1 - b**self._t) for m, b in zip((self._first, self._second), self.decay, strict=True))
+        self._first = _DECAY[0] * self._first + (1 - _DECAY[0]) * gradient
+        self._second = _DECAY[1] * self._second + (1 - _DECAY[1]) * gradient**2
+        first, second = (m / (1 - b**self._t) for m, b in zip((self._first, self._second), _DECAY, strict=True))
         return np.asarray(-self.rate * first / (np.sqrt(second) + 1e-8))

@@ -100,7 +100,7 @@ class Prune(BasePruner):
         declared = declared_space_of(study)
         fixed = None if declared is None else declared.fixed_for_comparison(study, stored)
         try:
-            forecast = self._memory.forecasts(self, study).forecast(study, trial, fixed)
+            forecast = self.forecasts_of(study).forecast(study, trial, fixed)
         except NoForecast as reason:
             if reason.kind and record.get("why") != str(reason):
                 self._memory.warn(f"trial {trial.number} is not pruned: {reason}", reason.kind)
