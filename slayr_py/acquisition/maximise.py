@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from ConfigSpace import Configuration
 from numpy.typing import NDArray
+from typing_extensions import Unpack
 
 from slayr_py.acquisition.boxes import non_dominated
 from slayr_py.acquisition.candidates import Candidates, best_first, candidates
@@ -29,7 +30,7 @@ from slayr_py.acquisition.merit import Merit, OneObjective
 from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.acquisition.plateaus import Plateaus
 from slayr_py.arguments import check_integer, check_number
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.threads import ignoring_underflow, one_thread
@@ -84,6 +85,20 @@ class Suggestion(NamedTuple):
         return self.predicted[0][1]
 
 
+class SearchKeywords(TypedDict, total=False):
+    """The terms of a search as keyword arguments, all of them optional; `SearchTerms` has the defaults."""
+
+    pending: Iterable[Mapping[str, object]]
+    exclude: Iterable[Mapping[str, object]]
+    feasibility: Sequence[Posterior]
+    fixed: Mapping[str, object] | Fixed | None
+    prior: OptimumPrior | None
+    cost: Posterior | None
+    interior: bool | None
+    outcomes: FloatArray | None
+    effort: Effort
+
+
 @ignoring_underflow
 def suggest(
     posterior: Posterior,
@@ -92,16 +107,8 @@ def suggest(
     best: float | None,
     t: int,
     rng: np.random.Generator,
-    pending: Iterable[Mapping[str, object]] = (),
-    exclude: Iterable[Mapping[str, object]] = (),
-    feasibility: Sequence[Posterior] = (),
     least_feasible: float = 0.0,
-    fixed: Mapping[str, object] | Fixed | None = None,
-    prior: OptimumPrior | None = None,
-    cost: Posterior | None = None,
-    interior: bool | None = False,
-    outcomes: FloatArray | None = None,
-    effort: Effort = DEFAULT,
+    **terms: Unpack[SearchKeywords],
 ) -> Suggestion:
     """Maximise a criterion over the posterior's space.
 
@@ -121,17 +128,17 @@ def suggest(
         Iteration, from 1, for the schedule of the confidence bound.
     rng : numpy.random.Generator
         Draws the candidates; the only source of randomness.
-    pending : iterable of configurations
+    pending : iterable of configurations, optional
         Configurations being evaluated elsewhere: every draw is conditioned on its own mean there, and improvement is
         measured from the smallest of ``best`` and these means.
-    exclude : iterable of configurations
+    exclude : iterable of configurations, optional
         Evaluated configurations. These and their neighbours are suggested only if the space has no others left. Leave
         it empty for a noisy objective, where evaluating a configuration twice can be useful.
-    feasibility : sequence of Posterior
+    feasibility : sequence of Posterior, optional
         Models of success (probit likelihood), and of constraints, which hold where their values are not positive. The
         criterion is multiplied by the probability of feasibility (Gardner et al. 2014); its logarithm is added to the
         confidence bound, in standard deviations of the targets.
-    least_feasible : float
+    least_feasible : float, default 0
         Smallest probability of feasibility. If it is smaller at the maximum, small probabilities weigh more in another
         search, then the most uncertain configuration that is probably feasible is searched and, if its probability is
         too small as well, the largest probability.
@@ -143,7 +150,7 @@ def suggest(
     cost : Posterior, optional
         Model of the logarithm of the cost of an evaluation: an improvement is then divided by its expected cost. The
         logarithm of the criterion has to be maximised, as of "ei". It is left out without a best value.
-    interior : bool or None
+    interior : bool or None, default False
         Whether the criterion is multiplied by a weak belief that the optimum is inside the ranges of the floats; see
         `slayr_py.acquisition.interior`. None: unless plateaus exist. It is left out with ``prior``, without a best
         value, if the logarithm of the criterion is not maximised, and if the criterion vanishes at the maximum of the
@@ -152,7 +159,7 @@ def suggest(
         What each observation of the posterior returned, in the order of the evaluations, such as its value and whether
         it is feasible. Where evaluations have exactly equal outcomes in regions, the criterion is multiplied by a power
         of the probability of a new one, and the note says so; see ``slayr_py/acquisition/plateaus.py``.
-    effort : Effort
+    effort : Effort, optional
         Numbers of candidates, maximisations and draws.
 
     Raises
@@ -162,40 +169,28 @@ def suggest(
         supported with a prior or a cost.
     SpaceError
         If no configuration has the fixed values.
+    TypeError
+        For an unknown argument.
     """
-    if best is None and not feasibility:
+    given = SearchTerms.of(**terms)
+    if best is None and not given.feasibility:
         raise DataError("best is None, and no feasibility is modelled; give the best value so far")
     goal = np.inf if best is None else _standardised(posterior, best)
     criterion = from_name(acquisition)
-    if cost is not None and not criterion.is_logarithm:
+    if given.cost is not None and not criterion.is_logarithm:
         raise DataError(f"acquisition {acquisition!r} cannot be divided by a cost; choose 'ei' or 'pi'")
-    if prior is not None:
+    if given.prior is not None:
         criterion = criterion.logarithmic()
-    terms = SearchTerms(
-        pending=pending,
-        exclude=exclude,
-        feasibility=feasibility,
-        fixed=fixed,
-        prior=prior,
-        cost=cost,
-        interior=interior,
-        outcomes=outcomes,
-        effort=effort,
-    )
-
-    def merit(search: AcquisitionSearch) -> OneObjective:
+    with one_thread():
+        applicable = given.applicable(has_best=best is not None, is_logarithm=criterion.is_logarithm)
+        search = AcquisitionSearch.of([posterior], applicable)
         believed = pending_that_count(search.running, search.models, has_best=best is not None)
         known = best is not None or believed is not None
         what = (criterion, goal) if known else (NoCriterion(), 0.0)
-        return _merit(posterior, *what, t, search.most, search.running, believed)
-
-    with one_thread():
-        applicable = terms.applicable(has_best=best is not None, is_logarithm=criterion.is_logarithm)
-        search = AcquisitionSearch.of([posterior], applicable)
-        maximised = merit(search)
-        found, note = search.run(maximised, rng, least_feasible)
-        error = maximised.error(found.encoded, posterior.chains(maximised.predictor.n_draws))
-        return search.describe([maximised.predictor], found, error, note)
+        merit = _merit(posterior, *what, t, search.most, search.running, believed)
+        found, note = search.run(merit, rng, least_feasible)
+        error = merit.error(found.encoded, posterior.chains(merit.predictor.n_draws))
+        return search.describe([merit.predictor], found, error, note)
 
 
 @ignoring_underflow
@@ -289,34 +284,34 @@ def _most_draws(posteriors: Sequence[Posterior], effort: Effort) -> int:
     return min(effort.draws, max(chains, _FACTORS // len(posteriors[0].train) ** 2))
 
 
-class SearchKeywords(TypedDict):
-    """The keyword arguments that every suggestion of a study gives to `suggest` or `suggest_tradeoff`."""
-
-    rng: np.random.Generator
-    pending: Iterable[Mapping[str, object]]
-    exclude: Iterable[Mapping[str, object]]
-    feasibility: Sequence[Posterior]
-    least_feasible: float
-    fixed: Fixed | None
-    prior: OptimumPrior | None
-    cost: Posterior | None
-    interior: bool | None
-    outcomes: FloatArray | None
-
-
 @dataclass(frozen=True)
 class SearchTerms:
-    """What determines a search besides the posteriors: the arguments of `suggest` and `suggest_tradeoff`."""
+    """What determines a search besides the posteriors; `suggest` describes it."""
 
-    pending: Iterable[Mapping[str, object]]
-    exclude: Iterable[Mapping[str, object]]
-    feasibility: Sequence[Posterior]
-    fixed: Mapping[str, object] | Fixed | None
-    prior: OptimumPrior | None
-    cost: Posterior | None
-    interior: bool | None
-    outcomes: FloatArray | None
-    effort: Effort
+    pending: Iterable[Mapping[str, object]] = ()
+    exclude: Iterable[Mapping[str, object]] = ()
+    feasibility: Sequence[Posterior] = ()
+    fixed: Mapping[str, object] | Fixed | None = None
+    prior: OptimumPrior | None = None
+    cost: Posterior | None = None
+    interior: bool | None = False
+    outcomes: FloatArray | None = None
+    effort: Effort = DEFAULT
+
+    @classmethod
+    def of(cls, **keywords: Unpack[SearchKeywords]) -> SearchTerms:
+        """Return the terms with the values of keyword arguments.
+
+        Raises
+        ------
+        TypeError
+            For an unknown argument.
+        """
+        for name in keywords:
+            if name not in SearchKeywords.__annotations__:
+                known = ("rng", "least_feasible", *SearchKeywords.__annotations__)
+                raise TypeError(f"unknown argument {name!r}{did_you_mean(name, known)}")
+        return cls(**keywords)
 
     def applicable(self, *, has_best: bool, is_logarithm: bool) -> SearchTerms:
         """Return the terms without the belief in the interior if another belief, or no improvement, is maximised.

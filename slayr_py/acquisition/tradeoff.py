@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+from typing_extensions import Unpack
 
 from slayr_py.acquisition.boxes import non_dominated_boxes
-from slayr_py.acquisition.effort import DEFAULT, Effort
-from slayr_py.acquisition.maximise import AcquisitionSearch, SearchTerms, Suggestion, pending_that_count
-from slayr_py.acquisition.merit import HypervolumeImprovement, Merit
-from slayr_py.acquisition.optimum_prior import OptimumPrior
+from slayr_py.acquisition.maximise import (
+    AcquisitionSearch,
+    SearchKeywords,
+    SearchTerms,
+    Suggestion,
+    pending_that_count,
+)
+from slayr_py.acquisition.merit import HypervolumeImprovement
 from slayr_py.errors import DataError
-from slayr_py.inference import Posterior, Predictor
-from slayr_py.space import Fixed, FloatArray
+from slayr_py.inference import Posterior
+from slayr_py.space import FloatArray
 from slayr_py.threads import ignoring_underflow, one_thread
 
 
@@ -25,16 +30,8 @@ def suggest_tradeoff(
     reference: FloatArray,
     noisy: bool = False,
     rng: np.random.Generator,
-    pending: Iterable[Mapping[str, object]] = (),
-    exclude: Iterable[Mapping[str, object]] = (),
-    feasibility: Sequence[Posterior] = (),
     least_feasible: float = 0.0,
-    fixed: Mapping[str, object] | Fixed | None = None,
-    prior: OptimumPrior | None = None,
-    cost: Posterior | None = None,
-    interior: bool | None = False,
-    outcomes: FloatArray | None = None,
-    effort: Effort = DEFAULT,
+    **terms: Unpack[SearchKeywords],
 ) -> Suggestion:
     """Maximise the expected hypervolume improvement over the space of several objectives.
 
@@ -61,8 +58,11 @@ def suggest_tradeoff(
         If shapes differ, values are not finite, or ``front`` is None without models of feasibility.
     SpaceError
         If no configuration has the fixed values.
+    TypeError
+        For an unknown argument.
     """
-    if front is None and not feasibility:
+    given = SearchTerms.of(**terms)
+    if front is None and not given.feasibility:
         raise DataError("front is None, and no feasibility is modelled; give the values so far")
     values = np.empty((0, len(posteriors))) if front is None else np.asarray(front, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] != len(posteriors) or np.shape(reference) != (len(posteriors),):
@@ -75,36 +75,19 @@ def suggest_tradeoff(
     centre = np.array([posterior.y_mean for posterior in posteriors])
     scale = np.array([posterior.y_sd for posterior in posteriors])
 
-    terms = SearchTerms(
-        pending=pending,
-        exclude=exclude,
-        feasibility=feasibility,
-        fixed=fixed,
-        prior=prior,
-        cost=cost,
-        interior=interior,
-        outcomes=outcomes,
-        effort=effort,
-    )
-
-    def merit(search: AcquisitionSearch) -> tuple[Merit, list[Predictor]]:
+    with one_thread():
+        search = AcquisitionSearch.of(posteriors, given.applicable(has_best=front is not None, is_logarithm=True))
         predictors = [posterior.predictor(search.most).with_pending(search.running) for posterior in posteriors]
-        known = values
         if (believed := pending_that_count(search.running, search.models, has_best=front is not None)) is not None:
             pairs = zip(predictors, posteriors, strict=True)
             medians = [each.predict(believed, of.y_mean, of.y_sd).centre_and_spread()[0] for each, of in pairs]
-            known = np.vstack([values, np.column_stack(medians)])
-        boxes = non_dominated_boxes((known - centre) / scale, (np.asarray(reference) - centre) / scale)
+            values = np.vstack([values, np.column_stack(medians)])
+        boxes = non_dominated_boxes((values - centre) / scale, (np.asarray(reference) - centre) / scale)
         chains = tuple(posterior.n_chains for posterior in posteriors)
         improvement = HypervolumeImprovement(tuple(predictors), chains, boxes, noisy)
-        return improvement if len(known) else improvement.nothing(), predictors
-
-    with one_thread():
-        search = AcquisitionSearch.of(posteriors, terms.applicable(has_best=front is not None, is_logarithm=True))
-        maximised, predictors = merit(search)
-        found, note = search.run(maximised, rng, least_feasible)
+        found, note = search.run(improvement if len(values) else improvement.nothing(), rng, least_feasible)
         error = float("nan")
-        if isinstance(maximised, HypervolumeImprovement):
-            pairs = zip(posteriors, predictors, strict=True)
-            error = maximised.error(found.encoded, [posterior.chains(each.n_draws) for posterior, each in pairs])
+        if len(values):
+            drawn = zip(posteriors, predictors, strict=True)
+            error = improvement.error(found.encoded, [posterior.chains(each.n_draws) for posterior, each in drawn])
         return search.describe(predictors, found, error, note)

@@ -7,7 +7,14 @@ from ConfigSpace import Categorical, ConfigurationSpace, Integer
 from testing_spaces import conditional_space
 
 import slayr_py as sl
-from slayr_py.acquisition import criterion_values, expected_improvement, from_name, maximisation, suggest
+from slayr_py.acquisition import (
+    criterion_values,
+    expected_improvement,
+    from_name,
+    maximisation,
+    suggest,
+    suggest_tradeoff,
+)
 from slayr_py.acquisition.criteria import State
 from slayr_py.acquisition.effort import DEFAULT
 from slayr_py.acquisition.maximisation import _spread
@@ -190,6 +197,13 @@ def test_invalid_best_value_and_acquisition_raise(mixed_posterior):
         suggest(mixed_posterior, best=np.nan, t=1, rng=np.random.default_rng(0))
     with pytest.raises(sl.DataError, match="unknown acquisition"):
         suggest(mixed_posterior, "eii", best=0.0, t=1, rng=np.random.default_rng(0))
+
+
+def test_an_unknown_argument_is_answered_with_the_nearest():
+    for function in (suggest, suggest_tradeoff):
+        needed = {"best": 0.0, "t": 1} if function is suggest else {"front": None, "reference": np.zeros(2)}
+        with pytest.raises(TypeError, match="unknown argument 'excluded'; did you mean 'exclude'"):
+            function(None, rng=np.random.default_rng(0), excluded=[], **needed)
 
 
 def test_the_search_explores_where_the_improvement_vanishes(branin_posterior):

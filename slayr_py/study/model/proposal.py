@@ -111,13 +111,12 @@ class Proposal(AbstractContextManager["Proposal"]):
         repeatable = self.observed[0].configs if self._noisy else ()
         with reading_once(self.study):
             self._known = with_configuration(self.study, self.trial)
-            options: SearchKeywords = {
-                "rng": np.random.default_rng(self.stream),
+            least_feasible = self._least_feasible()
+            terms: SearchKeywords = {
                 "pending": pending(self.study, space, self.trial, self.design),
                 # Failed trials too: a model that ignores failures would suggest their configurations again.
                 "exclude": excluded(self.study, space, repeatable),
                 "feasibility": [fit.posterior for fit in fitted.feasibility],
-                "least_feasible": self._least_feasible(),
                 "fixed": self.fixed,
                 "prior": self._prior,
                 "cost": None if fitted.cost is None else fitted.cost.posterior,
@@ -128,16 +127,29 @@ class Proposal(AbstractContextManager["Proposal"]):
             if isinstance(self._improved, Front):
                 front, reference = self._improved
                 return suggest_tradeoff(
-                    fitted.posteriors, front=front, reference=reference, noisy=self._noisy, **options
+                    fitted.posteriors,
+                    front=front,
+                    reference=reference,
+                    noisy=self._noisy,
+                    rng=np.random.default_rng(self.stream),
+                    least_feasible=least_feasible,
+                    **terms,
                 )
-            criterion = self.proposer.options.criterion
-            t = self.trial.number + 1 - len(self.design)
-            suggestion = suggest(fitted.posterior, criterion, best=self._improved, t=t, **options)
+
+            def improve_on(best: float | None) -> Suggestion:
+                return suggest(
+                    fitted.posterior,
+                    self.proposer.options.criterion,
+                    best=best,
+                    t=self.trial.number + 1 - len(self.design),
+                    rng=np.random.default_rng(self.stream),
+                    least_feasible=least_feasible,
+                    **terms,
+                )
+
+            suggestion = improve_on(self._improved)
             self._beyond = self._useful_value(fitted.posterior, suggestion)
-            if self._beyond is None:
-                return suggestion
-            options["rng"] = np.random.default_rng(self.stream)
-            return suggest(fitted.posterior, criterion, best=self._beyond, t=t, **options)
+            return suggestion if self._beyond is None else improve_on(self._beyond)
 
     @property
     def _noisy(self) -> bool:
