@@ -157,39 +157,56 @@ def calibrate(
     options = FitOptions(
         chains=1, warmup=warmup, draws=_FIRST_ROUND * draws, target_acceptance=target_acceptance, ess=draws
     )
+    replication = _Replication(model, program, train, new, errors, data or {}, options, draws)
     ranks = []
     fits = []
     for i in range(first, first + replications):
-        rng = np.random.default_rng([seed, i])
-        truth = draw_from_prior(model, rng)
-        values = draw_values(model, train, new, truth, rng, errors)
-        simulated = model.stan_data(train, values[:-1], new, y_sd=errors)
-        result = run(program, {**simulated, **(data or {})}, options, seed=int(rng.integers(2**31)))
-        rows = np.linspace(0, len(result.variables["mu"][0]) - 1, draws).round().astype(np.intp)
-        # CmdStan writes no columns for a vector of length 0.
-        chosen = {name: values[0, rows] for name, values in result.variables.items() if values.ndim == 3}
-        both = {
-            name: np.concatenate([value[None], chosen.get(name, np.zeros(0)).reshape(draws, *value.shape)])
-            for name, value in truth.items()
-        }
-        f_new = chosen["f_mean"][:, 0] + chosen["f_sd"][:, 0] * rng.normal(size=draws)
-        quantities = _entries(model, both) | {
-            "log_likelihood": log_likelihood(
-                KernelPredictor.factorise(model.kernel, train, Targets.of(simulated), both)
-            ),
-            "f": np.concatenate([values[-1:], f_new]),
-        }
-        ranks.append({name: int(np.sum(q[1:] < q[0])) for name, q in quantities.items()})
-        fits.append(
-            {
-                "ess": convergence(result.unconstrained)["ess_bulk_min"],
-                "divergences": int(result.sampler["diverging"].sum()),
-                "seconds": result.seconds,
-            }
-        )
+        ranked, fit = replication.simulate(np.random.default_rng([seed, i]))
+        ranks.append(ranked)
+        fits.append(fit)
         if progress:
             progress(len(ranks))
     return Calibration(pd.DataFrame(ranks), draws, pd.DataFrame(fits))
+
+
+@dataclass(frozen=True)
+class _Replication:
+    """One simulation of data and its fit; `calibrate` describes the attributes."""
+
+    model: Model
+    program: CompiledProgram
+    train: Encoded
+    new: Encoded
+    errors: FloatArray | None
+    data: Mapping[str, Any]
+    options: FitOptions
+    draws: int
+
+    def simulate(self, rng: np.random.Generator) -> tuple[dict[str, int], dict[str, float]]:
+        """Draw hyperparameters and data, fit the data, and return a row of the ranks and of the fits."""
+        truth = draw_from_prior(self.model, rng)
+        values = draw_values(self.model, self.train, self.new, truth, rng, self.errors)
+        simulated = self.model.stan_data(self.train, values[:-1], self.new, y_sd=self.errors)
+        result = run(self.program, {**simulated, **self.data}, self.options, seed=int(rng.integers(2**31)))
+        rows = np.linspace(0, len(result.variables["mu"][0]) - 1, self.draws).round().astype(np.intp)
+        # CmdStan writes no columns for a vector of length 0.
+        chosen = {name: values[0, rows] for name, values in result.variables.items() if values.ndim == 3}
+        both = {
+            name: np.concatenate([value[None], chosen.get(name, np.zeros(0)).reshape(self.draws, *value.shape)])
+            for name, value in truth.items()
+        }
+        f_new = chosen["f_mean"][:, 0] + chosen["f_sd"][:, 0] * rng.normal(size=self.draws)
+        factors = KernelPredictor.factorise(self.model.kernel, self.train, Targets.of(simulated), both)
+        quantities = _entries(self.model, both) | {
+            "log_likelihood": log_likelihood(factors),
+            "f": np.concatenate([values[-1:], f_new]),
+        }
+        fit = {
+            "ess": convergence(result.unconstrained)["ess_bulk_min"],
+            "divergences": int(result.sampler["diverging"].sum()),
+            "seconds": result.seconds,
+        }
+        return {name: int(np.sum(q[1:] < q[0])) for name, q in quantities.items()}, fit
 
 
 def draw_from_prior(model: Model, rng: np.random.Generator) -> dict[str, FloatArray]:

@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.acquisition import OptimumPrior, SearchKeywords, Suggestion, suggest, suggest_tradeoff
 from slayr_py.inference import GaussianProcess, Posterior
-from slayr_py.space import Fixed, FloatArray, jsonable
+from slayr_py.space import Encoder, Fixed, FloatArray, jsonable
 from slayr_py.study.model.incumbent import Front, counts_as_noisy, front_of, incumbent
 from slayr_py.study.model.loop_fits import entries_of_all, fit_entries
 from slayr_py.study.model.proposer import FittedModels, Proposer
@@ -24,7 +24,14 @@ from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.reading import reading_once, trials_of
 from slayr_py.study.storage.search_lock import search_lock
-from slayr_py.study.storage.suggestion import AcquisitionEntry, Predicted, Seconds, SuggestionRecord
+from slayr_py.study.storage.suggestion import (
+    AcquisitionEntry,
+    KernelEntries,
+    ObjectiveEntry,
+    Predicted,
+    Seconds,
+    SuggestionRecord,
+)
 from slayr_py.study.storage.trials import Observations, excluded, pending, with_configuration
 
 LARGEST_ERROR = 0.1
@@ -202,9 +209,6 @@ class Proposal(AbstractContextManager["Proposal"]):
 
     def record(self, fitted: FittedModels, suggestion: Suggestion) -> SuggestionRecord:
         """Return the suggestion record of the trial."""
-        options = self.proposer.options
-        criterion = options.criterion
-        error = suggestion.error if np.isfinite(suggestion.error) else None
         record: SuggestionRecord = {
             "phase": "model",
             "config": to_params(fitted.posterior.encoder.configuration(suggestion.config)),
@@ -214,49 +218,42 @@ class Proposal(AbstractContextManager["Proposal"]):
         }
         fits = [fit_entries(fit.fits, fit.posterior) for fit in fitted.objectives]
         predicted: list[Predicted] = [{"mean": mean, "sd": sd} for mean, sd in suggestion.predicted]
-        value = float(suggestion.value)
-        acquisition: AcquisitionEntry
         if isinstance(self._improved, Front):
-            record = {**record, **entries_of_all(fits)}
-            record["objectives"] = [
-                {
-                    "name": each.goal.name,
-                    **fit,
-                    "predicted": moments,
-                    "diagnostics": each.posterior.check().asdict(),
-                }
-                for each, fit, moments in zip(fitted.objectives, fits, predicted, strict=True)
-            ]
-            front = self._improved
-            acquisition = {
-                "name": "ehvi",
-                "reference": front.reference.tolist(),
-                "front": front.size,
-                "value": value,
-                "error": error,
-            }
+            objectives = _objective_entries(fitted, fits, predicted)
+            record = {**record, **entries_of_all(fits), "objectives": objectives}
         else:
             record = {**record, **fits[0], "predicted": predicted[0]}
-            entries = {"name": criterion.name, **criterion.options(), "best": self._improved}
-            acquisition = cast(AcquisitionEntry, {**entries, "value": value, "error": error})
-        record["acquisition"] = acquisition
-        if self._beyond is not None:
-            acquisition["beyond"] = self._beyond
-        if (prior := self._prior) is not None:
-            there = fitted.posterior.encoder.encode([suggestion.config])
-            acquisition["prior"] = {"exponent": prior.exponent, "log": float(prior.values(there)[0])}
-        if suggestion.interior:
-            acquisition["interior"] = suggestion.interior
-        if suggestion.new:
-            acquisition["new"] = suggestion.new
+        record["acquisition"] = self._acquisition_entry(fitted.posterior.encoder, suggestion)
         if suggestion.note:
             record["note"] = suggestion.note
         if fitted.feasibility:
             record["feasible"] = suggestion.feasible
             record["conditions"] = {fit.name: fit.record() for fit in fitted.feasibility}
         if fitted.cost is not None:
-            record["cost"] = {"name": str(options.cost), "expected": suggestion.cost, **fitted.cost.record()}
+            name = str(self.proposer.options.cost)
+            record["cost"] = {"name": name, "expected": suggestion.cost, **fitted.cost.record()}
         return record
+
+    def _acquisition_entry(self, encoder: Encoder, suggestion: Suggestion) -> AcquisitionEntry:
+        """Return the criterion, what it improves on, and its value and factors at the suggestion."""
+        if isinstance(self._improved, Front):
+            front = self._improved
+            entries = {"name": "ehvi", "reference": front.reference.tolist(), "front": front.size}
+        else:
+            criterion = self.proposer.options.criterion
+            entries = {"name": criterion.name, **criterion.options(), "best": self._improved}
+        error = suggestion.error if np.isfinite(suggestion.error) else None
+        entry = cast(AcquisitionEntry, {**entries, "value": float(suggestion.value), "error": error})
+        if self._beyond is not None:
+            entry["beyond"] = self._beyond
+        if (prior := self._prior) is not None:
+            there = encoder.encode([suggestion.config])
+            entry["prior"] = {"exponent": prior.exponent, "log": float(prior.values(there)[0])}
+        if suggestion.interior:
+            entry["interior"] = suggestion.interior
+        if suggestion.new:
+            entry["new"] = suggestion.new
+        return entry
 
     def _least_feasible(self) -> float:
         """Return `LEAST_FEASIBLE` if the last two suggestions were below it, else 0.
@@ -268,6 +265,16 @@ class Proposal(AbstractContextManager["Proposal"]):
         last = [record.get("feasible") for record in records if record.get("phase") == "model"][-_IN_A_ROW:]
         small = [isinstance(value, int | float) and value < LEAST_FEASIBLE for value in last]
         return LEAST_FEASIBLE if len(small) == _IN_A_ROW and all(small) else 0.0
+
+
+def _objective_entries(
+    fitted: FittedModels, fits: Sequence[KernelEntries], predicted: Sequence[Predicted]
+) -> list[ObjectiveEntry]:
+    """Return the entries of several objectives, from those of their fits and the predictions at the suggestion."""
+    return [
+        {"name": each.goal.name, **fit, "predicted": moments, "diagnostics": each.posterior.check().asdict()}
+        for each, fit, moments in zip(fitted.objectives, fits, predicted, strict=True)
+    ]
 
 
 @contextmanager
