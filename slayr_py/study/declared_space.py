@@ -29,13 +29,7 @@ from slayr_py.study.storage.optuna_private import enqueued_values, stored_trial
 from slayr_py.study.storage.reading import reading_once
 from slayr_py.study.storage.requests import check_request
 from slayr_py.study.storage.suggesting import draw_independent, suggest_or_fail
-from slayr_py.study.storage.trials import (
-    Observations,
-    left_out,
-    observations_of_all,
-    trials_text,
-    without_constraints,
-)
+from slayr_py.study.storage.trials import Observations, observations_of_all
 
 
 class DeclaredSpace(SpaceModel):
@@ -114,7 +108,7 @@ class DeclaredSpace(SpaceModel):
         # A resumed trial of a killed process may already have its suggestion.
         if "config" not in record:
             with reading_once(study):
-                self._warn_of_trials(study)
+                self.warn_of_trials(study)
                 record = suggest_next(self, study, trial, seed)
         self._latest = _identity(study, trial), {**record["config"], **enqueued_values(trial)}
         return {name: value for name, value in record["config"].items() if name in search_space}
@@ -156,7 +150,7 @@ class DeclaredSpace(SpaceModel):
 
     def fit_all(self, study: Study, seed: int | None, goal: Goal, **fit: Unpack[FitKeywords]) -> Posterior:
         """Fit the model to an objective of a study's finished trials: see `StanGPSampler.fit`."""
-        self._warn_of_trials(study)
+        self.warn_of_trials(study)
         return self.fit(study, stan_seed_of(self.bind(study)) if seed is None else seed, goal, **fit)
 
     @contextmanager
@@ -184,20 +178,6 @@ class DeclaredSpace(SpaceModel):
             self.prepare()
             gp = self.surrogate_of(study).latest(study, observed[0])
             yield observed, self.proposer.fit(gp, study, len(trials), observed, seed)
-
-    def _warn_of_trials(self, study: Study) -> None:
-        """Warn once for every reason to leave complete trials out of the fit, and of those that are never the best."""
-        for reason, numbers in left_out(study, self.space).items():
-            text = f"{trials_text(numbers)} of study {study.study_name!r} {reason}: left out of the fit"
-            self.session.warn(text, about=reason)
-        numbers, names = without_constraints(study)
-        if numbers:
-            which = "1 trial has" if len(numbers) == 1 else f"{len(numbers)} trials have"
-            self.session.warn(
-                f"{which} no value of constraint {' or '.join(map(repr, names))}: the model learns from their values, "
-                "but they are never the best; in ask and tell, trial.set_constraint(name, excess) stores one",
-                about="constraints",
-            )
 
 
 def _identity(study: Study, trial: FrozenTrial) -> Hashable:

@@ -32,7 +32,7 @@ from slayr_py.study.storage.costs import check_cost_name
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.optuna_private import enqueued_values, partly_fixed
 from slayr_py.study.storage.suggesting import fix_given
-from slayr_py.study.storage.trials import observations
+from slayr_py.study.storage.trials import left_out, observations, trials_text, without_constraints
 
 
 class SpaceModel:
@@ -45,6 +45,8 @@ class SpaceModel:
     options : SamplerOptions
     session : Session
         Of the sampler.
+    surrogate : Surrogate, optional
+        By default that of the options, which is another one for a study with past experiments.
 
     Attributes
     ----------
@@ -69,7 +71,9 @@ class SpaceModel:
         parameter.
     """
 
-    def __init__(self, encoder: Encoder, options: SamplerOptions, session: Session) -> None:
+    def __init__(
+        self, encoder: Encoder, options: SamplerOptions, session: Session, surrogate: Surrogate | None = None
+    ) -> None:
         self.encoder = encoder
         self.space = encoder.space
         self.options = options
@@ -83,7 +87,10 @@ class SpaceModel:
         size = options.design_size(len(encoder.names)) if given is None else len(given)
         self._size = size
         self.design = Design(encoder, size, self.fixed, given, options.noisy, default, self.prior)
-        self.surrogate: Surrogate = surrogate_of(encoder, options, options.all_priors, size, session)
+        self._given = surrogate
+        if surrogate is None:
+            surrogate = surrogate_of(encoder, options, options.all_priors, size, session)
+        self.surrogate = surrogate
         if options.cost is not None:
             check_cost_name(options.cost, encoder.space)
         kernel = self.surrogate.first_kernel
@@ -109,6 +116,8 @@ class SpaceModel:
         Past experiments may be noisy even if the objective is not. Unlike the loop's own evaluations they need not have
         neighbours, whose values would show the noise.
         """
+        if self._given is not None:
+            return self._given
         return surrogate_of(self.encoder, self.options, self.options.priors or {}, self._size, self.session)
 
     def surrogate_of(self, study: Study) -> Surrogate:
@@ -128,6 +137,20 @@ class SpaceModel:
             report(Phase("compiling", None))
             self.surrogate.prepare(lambda detail: report(Phase("compiling", None, detail=detail)))
             self._prepared = True
+
+    def warn_of_trials(self, study: Study) -> None:
+        """Warn once for every reason to leave complete trials out of the fit, and of those that are never the best."""
+        for reason, numbers in left_out(study, self.space).items():
+            text = f"{trials_text(numbers)} of study {study.study_name!r} {reason}: left out of the fit"
+            self.session.warn(text, about=reason)
+        numbers, names = without_constraints(study)
+        if numbers:
+            which = "1 trial has" if len(numbers) == 1 else f"{len(numbers)} trials have"
+            self.session.warn(
+                f"{which} no value of constraint {' or '.join(map(repr, names))}: the model learns from their values, "
+                "but they are never the best; in ask and tell, trial.set_constraint(name, excess) stores one",
+                about="constraints",
+            )
 
     def fit(self, study: Study, seed: int, goal: Goal, **fit: Unpack[FitKeywords]) -> Posterior:
         """Fit the model to an objective of all finished trials, with the options ``fit`` instead of the loop's.

@@ -12,24 +12,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
-from typing_extensions import Unpack, override
+from typing_extensions import Unpack
 
 from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, FitKeywords, GaussianProcess, Method, Posterior, recorded_model
-from slayr_py.space import Space
-from slayr_py.study.declared_space import DeclaredSpace
+from slayr_py.space import Encoder
 from slayr_py.study.inferred_space import InferredSpace
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.options import LOOP_OPTIONS, SamplerOptions
 from slayr_py.study.model.output_fits import OutputFits
 from slayr_py.study.model.session import Session
+from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
 from slayr_py.study.model.surrogate import GivenKernel
 from slayr_py.study.results.refits import RecordedFits, fitted_numbers, last_feasibility, recorded_fits
 from slayr_py.study.results.tables import comparable_trials, feasible_trials, fixed_values_text
 from slayr_py.study.sampler import declared_space_of, space_of, stan_sampler_of, within_of
 from slayr_py.study.storage.attributes import study_record
 from slayr_py.study.storage.distributions import to_params
-from slayr_py.study.storage.objectives import goal_of
+from slayr_py.study.storage.objectives import Goal, goal_of
 from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.trials import has_known_error, observations
 
@@ -127,19 +127,28 @@ def posterior_of_all(
     """
     goal = goal_of(study, objective)
     if space is not None and (inferred := _inferred_in(study, space)) is not None:
-        return inferred.fit_all(study, None, goal, **fit)
-    numbers = [] if study_record(study) is None else fitted_numbers(study)
+        model, seed = inferred
+        return _fitted(model, study, seed, goal, **fit)
+    record = study_record(study)
+    numbers = [] if record is None else fitted_numbers(study)
     last = recorded_fits(study, numbers[-1], goal.number) if numbers else None
     # A recorded fit has finished trials only, so an equal count means the same trials.
     if not fit and last is not None and last.n == len(observations(study, space_of(study)).numbers):
         return last.repeat(progress)
-    declared = declared_space_of(study) or (_recorded_space(study, last) if last is not None else None)
-    if declared is None:
+    if (declared := declared_space_of(study)) is not None:
+        return declared.fit_all(study, None, goal, **fit)
+    if record is None or last is None:
         raise DataError(
             f"study {study.study_name!r} has no fit in a declared space and its sampler is {study.sampler}: only a "
             "StanGPSampler has a posterior; load the study with sampler=StanGPSampler(space)"
         )
-    return declared.fit_all(study, None, goal, **fit)
+    return _fitted(_recorded_model(study, last), study, int(record["seed"]), goal, **fit)
+
+
+def _fitted(model: SpaceModel, study: Study, seed: int, goal: Goal, **fit: Unpack[FitKeywords]) -> Posterior:
+    """Fit a model to all finished trials of a study with this seed, as its sampler does."""
+    model.warn_of_trials(study)
+    return model.fit(study, stan_seed_of(seed), goal, **fit)
 
 
 def feasibility_of_all(study: Study, space: ConfigurationSpace) -> list[Posterior]:
@@ -149,43 +158,30 @@ def feasibility_of_all(study: Study, space: ConfigurationSpace) -> list[Posterio
     """
     if (inferred := _inferred_in(study, space)) is None:
         return list(last_feasibility(study).values())
-    inferred.prepare()
-    fits = OutputFits(FitCache(), study, len(trials_of(study)), inferred.seed, warm_starts=False)
-    return [fit.posterior for fit in inferred.proposer.feasibility.fit_all(fits, inferred.options.fit)]
+    model, seed = inferred
+    model.prepare()
+    fits = OutputFits(FitCache(), study, len(trials_of(study)), seed, warm_starts=False)
+    return [fit.posterior for fit in model.proposer.feasibility.fit_all(fits, model.options.fit)]
 
 
-class _SpaceToFit(DeclaredSpace):
-    """A declared space that fits the model of a study, suggests nothing and leaves the record of the study alone."""
-
-    def __init__(self, space: Space, options: SamplerOptions, seed: int) -> None:
-        super().__init__(space, options, Session())
-        self.seed = seed
-
-    @override
-    def bind(self, study: Study) -> int:
-        return self.seed
-
-
-def _inferred_in(study: Study, space: ConfigurationSpace) -> _SpaceToFit | None:
-    """Return the model of a sampler that has inferred the parameters, in a space; None for any other study."""
+def _inferred_in(study: Study, space: ConfigurationSpace) -> tuple[SpaceModel, int] | None:
+    """Return the model of a sampler that has inferred the parameters, in a space, and its seed; None for others."""
     sampler = stan_sampler_of(study)
     if sampler is None or study_record(study) is not None:
         return None
     strategy = sampler.strategy
-    return _SpaceToFit(space, sampler.options, strategy.seed) if isinstance(strategy, InferredSpace) else None
+    if not isinstance(strategy, InferredSpace):
+        return None
+    return SpaceModel(Encoder(space), sampler.options, Session()), strategy.seed
 
 
-def _recorded_space(study: Study, last: RecordedFits) -> DeclaredSpace:
-    """Return a declared space with the model of a recorded fit, or with the models of a recorded stack."""
+def _recorded_model(study: Study, last: RecordedFits) -> SpaceModel:
+    """Return a model like that of a recorded fit, or like the models of a recorded stack."""
     within = within_of(study)
     models = [recorded_model(fit.record, within) for fit in last.fits]
     recorded: Method = last.fits[0].record["arguments"]["method"]
     method = recorded if METHODS[recorded].point_estimate else LOOP_OPTIONS.method
-    model = models[0]
-    gp = GaussianProcess.of(models, None if last.stack else model.kernel)  # with the priors of each part
-    options = SamplerOptions.of(kernel=gp.kernel, warp=model.given_warp, noisy=is_declared_noisy(study), method=method)
-    record = study_record(study)
-    assert record is not None
-    declared = _SpaceToFit(gp.encoder, options, int(record["seed"]))
-    declared.surrogate = declared.surrogate_with_history = GivenKernel(gp, model.kernel)
-    return declared
+    kernel = models[0].kernel
+    gp = GaussianProcess.of(models, None if last.stack else kernel)  # with the priors of each part
+    options = SamplerOptions.of(noisy=is_declared_noisy(study), method=method)
+    return SpaceModel(gp.encoder, options, Session(), GivenKernel(gp, kernel))
