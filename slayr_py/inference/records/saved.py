@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -36,6 +36,8 @@ _TREES: dict[Format, str] = {"netcdf": "posterior.nc", "zarr": "posterior.zarr"}
 _ZARR_FORMAT = 2
 _PLAIN = re.compile(r"\|b1|[<>|][iufU][0-9]+")  # numbers, booleans and strings
 _COMPRESSORS = ("blosc", "zlib", "zstd", "lz4")
+_TEMPORARY = ".slayr-save-"
+_OLDER = "older"  # folder in the temporary one for what is replaced
 
 
 def save(folder: Path, record: str, data: Mapping[str, Any], tree: xr.DataTree, form: Format) -> None:
@@ -88,11 +90,14 @@ def replacement(folder: Path, names: Sequence[str]) -> Iterator[Path]:
         What the caller writes.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with private_folder(".slayr-save-", folder) as temporary, ExitStack() as undo:
+    parts = _parts(folder)  # private_folder removes what killed saves left
+    with private_folder(_TEMPORARY, folder) as temporary, ExitStack() as undo:
         yield temporary
-        older = temporary / "older"
+        older = temporary / _OLDER
         older.mkdir()
-        moves = [(folder / name, older / name) for name in _present(folder, names)]
+        # The record is first: with the file of a stack first, a record that was left beside it would be loaded.
+        owned = dict.fromkeys((_RECORD, STACK_FILE, _DATA, *_TREES.values(), *parts, *names))
+        moves = [(folder / name, older / name) for name in owned if (folder / name).exists()]
         moves += [(temporary / name, folder / name) for name in reversed(names)]
         for source, target in moves:
             undo.callback(_move_back, target, source)
@@ -100,14 +105,14 @@ def replacement(folder: Path, names: Sequence[str]) -> Iterator[Path]:
         undo.pop_all()
 
 
-def _present(folder: Path, names: Sequence[str]) -> list[str]:
-    """Return what a folder has of a saved posterior or stack, or under one of the names.
-
-    The record is first: with the file of a stack first, a record that was left beside it would be loaded.
-    """
-    parts = sorted(record.parent.name for record in folder.glob(f"{PART}*/{_RECORD}"))
-    owned = (_RECORD, STACK_FILE, _DATA, *_TREES.values(), *parts, *names)
-    return [name for name in dict.fromkeys(owned) if (folder / name).exists()]
+def _parts(folder: Path) -> list[str]:
+    """Return the parts of the stack in a folder, and of those that a killed save was replacing or writing there."""
+    killed = [where for older in folder.glob(f"{_TEMPORARY}*/{_OLDER}") for where in (older, older.parent)]
+    count = 0
+    for where in (folder, *killed):
+        with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):  # damaged, or of no stack
+            count = max(count, len(json.loads((where / STACK_FILE).read_text(encoding="utf-8"))["parts"]))
+    return [f"{PART}{k}" for k in range(count)]
 
 
 def _move_back(target: Path, source: Path) -> None:

@@ -141,6 +141,20 @@ def test_nothing_of_a_replaced_posterior_or_stack_remains(small, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"record.json", "data.json", "posterior.nc", "part_list"}
 
 
+def test_folders_beside_a_posterior_are_kept_whatever_their_names(small, tmp_path):
+    fit, stack = small[0], sl.Posterior.stack(small, [0.3, 0.7])
+    own = ["part_a", "part_time", "part_0", "part_2"]
+    for name in own:
+        fit.save(tmp_path / name)
+    fit.save(tmp_path)
+    own.remove("part_0")  # now of the stack
+    for posterior in (stack, fit):
+        posterior.save(tmp_path)
+        for name in own:
+            assert hashes(sl.Posterior.load(tmp_path / name)) == hashes(fit)
+    assert {path.name for path in tmp_path.iterdir()} == {"record.json", "data.json", "posterior.nc", *own}
+
+
 def test_a_killed_save_over_a_stack_beside_an_older_fit_does_not_bring_back_the_fit(pairs, tmp_path, monkeypatch):
     fit, stack = pairs["stack over fit"]
     fit.save(tmp_path)
@@ -165,6 +179,17 @@ def test_the_files_of_a_killed_save_are_removed_by_the_next(mixed_posterior, tmp
     gone.mkdir()
     (gone / "data.json").write_text("{")
     mixed_posterior.save(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"data.json", "record.json", "posterior.nc"}
+
+
+@pytest.mark.parametrize("where", ["older", ""])
+def test_the_parts_that_a_killed_save_of_a_stack_leaves_are_removed_by_the_next(pairs, tmp_path, where):
+    fit, stack = pairs["stack over fit"]
+    stack.save(tmp_path)
+    gone = tmp_path / f".slayr-save-{this_process()._replace(started=1)}-x"
+    (gone / "older").mkdir(parents=True)
+    (tmp_path / "stack.json").rename(gone / where / "stack.json")
+    fit.save(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"data.json", "record.json", "posterior.nc"}
 
 
