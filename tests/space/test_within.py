@@ -130,6 +130,22 @@ def test_draws_from_a_hundredth_of_a_range_are_uniform(within, first):
     assert np.ptp(np.bincount(part)) < 200
 
 
+@pytest.mark.parametrize(
+    ("side", "names", "count"),
+    [("0.3 - a*b*c*d*e*f", "abcdef", 500), ("(a - 0.5)**2 + (b - 0.5)**2 - 0.0006 * k", "abk", 1000)],
+)
+def test_draws_from_a_thousandth_of_the_volume_are_not_at_its_border(side, names, count):
+    """In many dimensions, and of few chains at each level, it takes them long to come inside."""
+    space = ConfigurationSpace({name: (0.0, 1.0) for name in names if name != "k"})
+    if "k" in names:
+        space.add(OrdinalHyperparameter("k", list(range(1, 11))))
+    encoder = Encoder(space, within=[f"{side} <= 0"])
+    drawn, inside = encoder.resolve(encoder.uniform(count, np.random.default_rng(1)))
+    assert inside.all()
+    sides = [eval(side, {}, dict(config)) for config in encoder.decode(drawn)]
+    assert np.mean(np.array(sides) > -1e-9) < 0.02
+
+
 @pytest.mark.parametrize("within", ["abs(a * b - 0.3) <= 3e-5", "abs(a**2 + b**2 + c**2 + d**2 + e**2 - 1) <= 1e-4"])
 def test_draws_from_thin_regions_are_spread(within):
     """So few chains are inside that all draws would be near the same points."""

@@ -3,9 +3,9 @@
 A chain moves along a random line to a uniform point of the part inside the polytope. If a point is outside of further
 constraints, the part shrinks to the present point and another one is drawn, as in slice sampling (Neal 2003, Ann. Stat.
 31): the uniform distribution stays invariant. Chains first move without the further constraints, so that they hit the
-region nearly independently of their start. After the first third of the later steps, chains without a point inside go
-on from those of others, and directions follow the covariance of the chains, so that long and thin regions are crossed
-in a few steps.
+region nearly independently of their start. After the first third of the later steps, which is extended while too few
+chains have a point inside, chains without one go on from those of others, and directions follow the covariance of the
+chains, so that long and thin regions are crossed in a few steps.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from slayr_py.space.within.polytope import Polytope
 
 _STEPS = 30  # of a chain, plus some for each coordinate; chosen by hand
 _STEPS_PER_COORDINATE = 6  # steps change one direction at a time
+_LONGER = 4  # times as many steps at most, until enough chains are inside: later thin regions have many copies of few
+_LONGEST = 10  # the same if each chain inside is joined by less than ten, as of less than 200 chains; chosen by hand
 _SHRINKAGES = 6  # of a line towards the current point, after which a chain stays where it is
 _HITS = 20  # least number of chains inside for others to join them; of fewer than 40 chains, a half
 _HIT_SHARE = 0.03  # and their least share: copies of fewer do not part in thin regions; both chosen by hand
@@ -63,6 +65,8 @@ def hit_and_run(
             chains.move(rng, None, log_density)
         chains.within = inside(chains.place(chains.points), np.arange(count))
     for step in range(steps):
+        if step == third:
+            chains.search(rng, inside, log_density, steps)
         if third <= step <= 2 * third:
             chains.join(rng)
         if step in (0, third):
@@ -102,11 +106,32 @@ class _Chains:
         """Return the points (n, d) with coordinates (n, k)."""
         return np.asarray(self.start + coordinates @ self.polytope.basis.T)
 
+    @property
+    def enough(self) -> float:
+        """Least number of chains inside for others to join them."""
+        count = len(self.points)
+        return max(min(_HITS, count // 2), _HIT_SHARE * count)
+
+    def search(
+        self,
+        rng: np.random.Generator,
+        inside: Inside | None,
+        log_density: Callable[[FloatArray], FloatArray] | None,
+        steps: int,
+    ) -> None:
+        """Move all chains until enough are inside, some times ``steps`` at most; less if too few would be in the end."""
+        most = steps * (_LONGEST if len(self.points) < 10 * self.enough else _LONGER)
+        for k in range(most):
+            hits = np.count_nonzero(self.within)
+            if hits >= self.enough or (k >= steps and 2 * hits * most < self.enough * k):
+                return
+            self.within = self.within | self.move(rng, inside, log_density)
+
     def join(self, rng: np.random.Generator) -> None:
         """Replace the points of chains that have none inside by those of other chains, if enough have one."""
         count = len(self.points)
         inside = np.count_nonzero(self.within)
-        if self.within.all() or inside < max(min(_HITS, count // 2), _HIT_SHARE * count):
+        if self.within.all() or inside < self.enough:
             return
         self.points[~self.within] = self.points[rng.choice(np.flatnonzero(self.within), count - inside)]
         self.within[:] = True
