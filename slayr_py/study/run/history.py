@@ -174,7 +174,7 @@ def match(experiments: Sequence[Experiment], trials: Sequence[FrozenTrial], cost
         else:
             matching.told.append((started, experiment))
     left = [trial for same in there.values() for trial in same]
-    results = [trial for trial in left if not _has_owner(trial)]  # a planned experiment that was told has one
+    results = [trial for trial in left if trial.user_attrs.get(ASKED_KEY)]  # told by the user, not by a history
     for i, experiment in enumerate(experiments):
         if experiment.pending and _take(running, experiment) is None:
             if (ended := _take(results, experiment)) is None:
@@ -189,15 +189,15 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
 
     An experiment with the parameters and value of a finished trial is that trial; repeated ones are counted. A warning
     says if it has another known error or cost than the trial, which keeps its own. One without a result yet is a
-    running trial, which gets the result when the experiment has one; so does a trial of ask and tell. If such a trial
-    was told, an experiment without a result is that trial too. Warnings name stored experiments that are absent or have
-    another value. ``cost`` is the name of the cost.
+    running trial, which gets the result when the experiment has one; so does a trial of ask and tell. If the user told
+    such a trial, an experiment without a result is that trial too; of other finished trials it is a repetition.
+    Warnings name stored experiments that are absent or have another value. ``cost`` is the name of the cost.
     """
     distributions = space_to_distributions(encoder.space)
     with search_lock(study):  # processes that start the same study add its history once
         matching = match(experiments, study.get_trials(deepcopy=False), cost)
         for trial, experiment in matching.told:
-            for key, value in _attributes(experiment, cost).items():
+            for key, value in (_attributes(experiment, cost) | {ASKED_KEY: False}).items():
                 set_trial_attribute(study, trial, key, value)
             study.tell(trial.number, experiment.values, _state(experiment))
         for experiment in matching.added:
@@ -300,7 +300,8 @@ def _known(experiment: Experiment, cost: str | None) -> dict[str, Any]:
 
 def _attributes(experiment: Experiment, cost: str | None) -> dict[str, Any]:
     outside = {OUTSIDE_KEY: experiment.outside} if experiment.outside else {}
-    return _known(experiment, cost) | outside
+    asked = {ASKED_KEY: True} if experiment.pending else {}
+    return _known(experiment, cost) | outside | asked
 
 
 def _which(study: Study, numbers: Sequence[int]) -> str:

@@ -70,7 +70,8 @@ CONTEXT_KEY = "slayr:context"
 """Trial attribute: values of parameters that the user gave for this trial, by name."""
 
 ASKED_KEY = "slayr:asked"
-"""Trial attribute: true if `ask` or `ask_batch` started it, so that a past experiment may be its result."""
+"""Trial attribute: true if `ask`, `ask_batch` or a planned experiment of a history started it, so that a past
+experiment may be its result; false once one is. Earlier versions did not write it for planned experiments."""
 
 START_KEY = "slayr:start"
 """Trial attribute: the `WarmStart` of the next fit as a dictionary."""

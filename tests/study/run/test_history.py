@@ -347,6 +347,20 @@ def test_a_row_that_is_still_planned_is_the_trial_that_was_told(plane):
     assert (said, states(study)) == ([], ["COMPLETE", "COMPLETE", "RUNNING", "COMPLETE"])
 
 
+@pytest.mark.parametrize("value", [5.0, None])
+@pytest.mark.parametrize("planned", [False, True])
+def test_a_row_without_its_result_again_is_a_new_trial_and_the_old_one_is_named(plane, value, planned):
+    options = {"storage": optuna.storages.InMemoryStorage(), "study_name": "s"}
+    pending = pd.DataFrame([PAST[0][0]]).assign(value=[None], state=["PENDING"])
+    if planned:
+        warnings_of(plane, history=pending, **options)
+    warnings_of(plane, history=[(PAST[0][0], value)], **options)
+    for _ in range(2):
+        said, study = warnings_of(plane, history=pending, **options)
+        assert states(study) == ["FAIL" if value is None else "COMPLETE", "RUNNING"]
+        assert len(said) == 1 and "trial 0 of study 's', which the history lacks," in said[0]
+
+
 @pytest.mark.parametrize("noisy", [False, True])
 def test_a_repeated_evaluation_of_a_noisy_study_is_no_correction(plane, noisy):
     options = {"storage": optuna.storages.InMemoryStorage(), "study_name": "s", "noisy": noisy}
