@@ -119,7 +119,7 @@ class _Chains:
         log_density: Callable[[FloatArray], FloatArray] | None,
         steps: int,
     ) -> None:
-        """Move all chains until enough are inside, some times ``steps`` at most; less if too few would be in the end."""
+        """Move all chains until enough are inside, or too few would be inside after some times ``steps``."""
         most = steps * (_LONGEST if len(self.points) < 10 * self.enough else _LONGER)
         for k in range(most):
             hits = np.count_nonzero(self.within)

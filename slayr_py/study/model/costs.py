@@ -10,6 +10,7 @@ from slayr_py.space import Encoder
 from slayr_py.study.model.output_fits import OutputFit, OutputFits
 from slayr_py.study.model.session import Session
 from slayr_py.study.storage.costs import log_costs, without_cost
+from slayr_py.study.storage.trials import trials_text
 
 LEAST_COSTS = 3
 """Number of trials with a cost from which on costs are modelled."""
@@ -44,10 +45,10 @@ class CostModel:
             If Stan fails.
         """
         if lacking := without_cost(fits.study, self.name):
-            which = f"trial {lacking[0]} has" if len(lacking) == 1 else f"trials {', '.join(map(str, lacking))} have"
+            verb = "has" if len(lacking) == 1 else "have"
             self.session.warn(
-                f"{which} no user attribute {self.name!r} with a finite positive number: left out of the model of the "
-                "cost, and of the sum for max_cost",
+                f"{trials_text(lacking)} {verb} no user attribute {self.name!r} with a finite positive number: left out of "
+                "the model of the cost, and of the sum for max_cost",
                 f"cost {self.name}",
             )
         results = log_costs(fits.study, self.encoder.space, self.name)

@@ -16,7 +16,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.arguments import check_number
-from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean, level_outside
+from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean, level_outside, listed
 from slayr_py.space import Encoder, is_active
 from slayr_py.study.results.recommendation import is_noisy
 from slayr_py.study.run.experiment_files import read_experiments
@@ -46,11 +46,10 @@ from slayr_py.study.storage.objectives import finite_values
 from slayr_py.study.storage.optuna_private import set_trial_attribute
 from slayr_py.study.storage.pieces import in_pieces
 from slayr_py.study.storage.search_lock import search_lock
+from slayr_py.study.storage.trials import trials_text
 
 History = str | Path | pd.DataFrame | Sequence[tuple[Mapping[str, Any], float | Values | None]]
 """Past experiments: see `read_history`."""
-
-_MOST_LISTED = 5  # trials or rows named in a warning
 
 
 class Experiment(NamedTuple):
@@ -243,7 +242,7 @@ def _warn_of_kept(study: Study, matching: Matching) -> None:
             corrected.append(f"trial {trial.number} ({stored}, in the history {new})")
     if corrected:
         _warn(
-            f"study {study.study_name!r} keeps the stored result of {_listed(corrected)}, and the new one is another "
+            f"study {study.study_name!r} keeps the stored result of {listed(corrected)}, and the new one is another "
             f"trial: to replace results, {another}"
         )
     lacking = sorted(trial.number for same in left.values() for trial in same if is_history(trial))
@@ -305,13 +304,7 @@ def _attributes(experiment: Experiment, cost: str | None) -> dict[str, Any]:
 
 
 def _which(study: Study, numbers: Sequence[int]) -> str:
-    return f"trial{'s' * (len(numbers) > 1)} {_listed(list(map(str, numbers)))} of study {study.study_name!r}"
-
-
-def _listed(texts: Sequence[str]) -> str:
-    """Join the first texts by commas, and count the others."""
-    others = len(texts) - _MOST_LISTED
-    return ", ".join(texts[:_MOST_LISTED]) + (f" and {others} other{'s' * (others > 1)}" if others > 0 else "")
+    return f"{trials_text(numbers)} of study {study.study_name!r}"
 
 
 def _value_text(values: Sequence[float] | None) -> str:
@@ -358,7 +351,7 @@ def _rows_of_table(table: pd.DataFrame, encoder: Encoder, outcomes: Outcomes) ->
             yield _Row(f"history row {label}", given, values, y_sd, state == PENDING, cost)
     if pruned:
         s = "s" * (len(pruned) > 1)
-        which = f"{len(pruned)} pruned trial{s} of the history, row{s} {_listed(pruned)}"
+        which = f"{len(pruned)} pruned trial{s} of the history, row{s} {listed(pruned)}"
         _warn(f"left out: {which}; the last value that a pruned trial reported is not a result")
 
 
