@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import warnings
@@ -215,9 +216,10 @@ class TrialEvaluations:
         trial.set_user_attr(EVALUATIONS_KEY, trial.user_attrs.get(EVALUATIONS_KEY, 0) + 1)
         given = self.settings
         clock.start()
+        known = (config, given.constraints, self.expected, os.getpid())
         second = (trial,) if takes_trial(given.objective) else ()
         try:
-            return self.executor.submit(evaluate, given.objective, config, given.constraints, self.expected, *second)
+            return self.executor.submit(evaluate, given.objective, *known, *second)
         except Exception as error:  # such as that of a pool that was shut down
             return _failed(error)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 import signal
 import time
 import traceback
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from inspect import Parameter, signature
-from multiprocessing import parent_process
 from typing import Any, NamedTuple
 
 import optuna
@@ -81,6 +82,7 @@ def evaluate(
     config: Mapping[str, Any],
     constraints: tuple[Constraint, ...] | None = None,
     expected: Expected = ONE_NUMBER,
+    process: int | None = None,
     trial: Trial | None = None,
 ) -> Evaluation:
     """Call the objective and check its value and the constraints that it reports.
@@ -94,6 +96,8 @@ def evaluate(
     constraints : tuple of Constraint, optional
         As in `constraint_values`.
     expected : Expected
+    process : int, optional
+        Number of the process of the run, by default this one.
     trial : optuna.Trial, optional
         Second argument of the objective.
 
@@ -110,14 +114,15 @@ def evaluate(
     NotFiniteError
         If it returns NaN or an infinity.
     SystemExit
-        If a signal handler calls ``sys.exit`` meanwhile.
+        If a signal handler calls ``sys.exit`` meanwhile in the process of the run. In another one it is an error of
+        the objective.
     """
     clock = time.perf_counter()
     seconds = 0.0
     reported: Mapping[Any, Any] = {}
     try:
         try:
-            answer = _call(objective, config, trial)
+            answer = _call(objective, config, trial, os.getpid() if process is None else process)
         finally:
             seconds = time.perf_counter() - clock
         if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], Mapping):
@@ -132,7 +137,7 @@ def evaluate(
     return evaluation if expected.cost is None else _with_cost(evaluation, expected.cost, reported, seconds)
 
 
-def _call(objective: Objective, config: Mapping[str, Any], trial: Trial | None) -> Any:
+def _call(objective: Objective, config: Mapping[str, Any], trial: Trial | None, process: int) -> Any:
     try:
         if trial is None:
             return objective(dict(config))
@@ -141,7 +146,7 @@ def _call(objective: Objective, config: Mapping[str, Any], trial: Trial | None) 
     except (optuna.TrialPruned, ObjectiveError):
         raise
     except SystemExit as error:
-        if _is_of_signal(error):
+        if os.getpid() == process and _is_of_signal(error):
             raise
         # Raised by a script used as an objective, or by its argument parser: it must not end the study.
         raise ObjectiveError(
@@ -152,11 +157,18 @@ def _call(objective: Objective, config: Mapping[str, Any], trial: Trial | None) 
 
 
 def _is_of_signal(error: SystemExit) -> bool:
-    """Return whether a signal handler ends this program, unless it is a worker process, whose end fails its trial."""
-    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
-    codes = [getattr(handler, "__code__", None) for handler in handlers]
-    frames = traceback.walk_tb(error.__traceback__)
-    return parent_process() is None and any(frame.f_code in codes for frame, _ in frames)
+    """Return whether a signal handler has raised the error."""
+    codes = [_code(signal.getsignal(number)) for number in signal.valid_signals()]
+    return any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+def _code(handler: object) -> object:
+    """Return the code that a call of a signal handler runs; None without any in Python."""
+    while isinstance(handler, partial):
+        handler = handler.func
+    if hasattr(handler, "__code__") or not callable(handler):
+        return getattr(handler, "__code__", None)
+    return getattr(type(handler).__call__, "__code__", None)
 
 
 def _with_constraints(

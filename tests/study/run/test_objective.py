@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import sys
 
 import numpy as np
 import optuna
@@ -67,6 +69,19 @@ def test_a_cancelled_task_fails_the_trial():
 
     with pytest.raises(ObjectiveError, match="raised CancelledError"):
         evaluate(objective, {})
+
+
+def test_a_signal_handler_that_exits_ends_no_evaluation_of_another_process():
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        with pytest.raises(SystemExit, match="143"):
+            evaluate(lambda _: signal.raise_signal(signal.SIGTERM), {})
+        with pytest.raises(ObjectiveError, match=r"called sys\.exit\(143\)"):
+            evaluate(lambda _: signal.raise_signal(signal.SIGTERM), {}, process=0)
+        with pytest.raises(ObjectiveError, match=r"called sys\.exit\(3\)"):
+            evaluate(lambda _: sys.exit(3), {})
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_the_objective_gets_a_copy_and_may_prune():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import optuna
@@ -315,9 +317,21 @@ def test_an_error_before_an_evaluation_keeps_the_count_of_killed_ones(url, plane
     assert optuna.load_study(study_name="killed", storage=url).trials[4].user_attrs[EVALUATIONS_KEY] == 1
 
 
+class Leaving:
+    def __call__(self, *_):
+        sys.exit(143)
+
+    def leave(self, *_):
+        sys.exit(143)
+
+
+@pytest.mark.parametrize(
+    "handler", [lambda *_: sys.exit(143), partial(Leaving.leave, None), Leaving(), Leaving().leave]
+)
 @pytest.mark.parametrize("cost", [None, "seconds"])
-def test_a_signal_during_an_evaluation_ends_the_run_as_its_handler_does(url, plane, cost):
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+def test_a_signal_during_an_evaluation_ends_the_run_as_its_handler_does(url, plane, monkeypatch, cost, handler):
+    monkeypatch.setattr(multiprocessing.process, "_parent_process", object())  # as in a process that the user started
+    before = signal.signal(signal.SIGTERM, handler)
     try:
         with pytest.raises(SystemExit, match="143"):
             minimize(lambda _: signal.raise_signal(signal.SIGTERM), plane, 6, storage=url, cost=cost, **DESIGN)
