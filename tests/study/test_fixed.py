@@ -195,6 +195,15 @@ def test_batches_and_costs_are_those_of_the_sampler_in_a_partial_fixed_sampler(p
     assert tell(study, batch[0], 1.0, cost=3.0).user_attrs["euros"] == 3.0
 
 
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_the_values_of_a_partial_fixed_sampler_belong_to_a_context(plane):
+    study = create_study(plane, n_initial=4, seed=1)
+    study.sampler = optuna.samplers.PartialFixedSampler({"y": 2.0}, study.sampler)
+    trial = ask(study, context={"x": 3.0})
+    assert trial.params == {"x": 3.0, "y": 2.0}
+    assert declared_space_of(study).fixed_for_suggestion(study, study.trials[-1]).values == {"x": 3.0, "y": 2.0}
+
+
 def test_initial_configurations_get_the_fixed_values(plane):
     study = create_study(plane, seed=1, initial_configs=[{"x": 1.0}, {"x": 2.0, "y": 3.0}], fixed={"y": 4.0})
     assert [ask(study).params for _ in range(2)] == [{"x": 1.0, "y": 4.0}, {"x": 2.0, "y": 4.0}]

@@ -47,8 +47,8 @@ class CostModel:
         if lacking := without_cost(fits.study, self.name):
             verb = "has" if len(lacking) == 1 else "have"
             self.session.warn(
-                f"{trials_text(lacking)} {verb} no user attribute {self.name!r} with a finite positive number: left out "
-                "of the model of the cost, and of the sum for max_cost",
+                f"{trials_text(lacking)} {verb} no user attribute {self.name!r} with a finite positive number: "
+                "left out of the model of the cost, and of the sum for max_cost",
                 f"cost {self.name}",
             )
         results = log_costs(fits.study, self.encoder.space, self.name)

@@ -21,10 +21,9 @@ from slayr_py.study.model.loop_fits import CompletedFit, LoopFits
 from slayr_py.study.model.options import LARGEST_NOISE, NOISELESS, SamplerOptions
 from slayr_py.study.model.output_fits import OutputFit, OutputFits
 from slayr_py.study.model.session import Phase, Session
-from slayr_py.study.storage.far_values import GAP
 from slayr_py.study.storage.fit_records import store_fit, store_fits_of_objectives
 from slayr_py.study.storage.objectives import Goal, goals_of
-from slayr_py.study.storage.trials import Observations, trials_text
+from slayr_py.study.storage.trials import Observations, far_values_text
 
 NUTS_LIMIT = 1000
 """Number of observations above which the loop fits the posterior mode instead of sampling. A NUTS fit takes minutes
@@ -199,15 +198,9 @@ class Proposer:
 
 def warn_of_far_values(session: Session, goal: Goal, observed: Observations) -> None:
     """Warn once that values of an objective are compressed because they are far worse than all others."""
-    if not observed.far.any():
-        return
-    which = trials_text([number for number, far in zip(observed.numbers, observed.far, strict=True) if far])
-    values = observed.y[observed.far]
-    worst = values.min() if goal.maximize else values.max()
-    of_objective = "" if goal.is_only else f" of objective {goal.name!r}"
-    session.warn(
-        f"{which}: the value{of_objective} is over {GAP:g} times as far from the best one as those of all others, "
-        f"which would look equal beside it. The model sees it as {worst:.4g} at most. If such a value stands for a "
-        "failure, let the objective raise an error or return NaN: the study then learns where it fails",
-        about=f"far values {goal.fit_name}",
-    )
+    if text := far_values_text(goal, observed):
+        session.warn(
+            f"{text}. If such a value stands for a failure, let the objective raise an error or return NaN: the study "
+            "then learns where it fails",
+            about=f"far values {goal.fit_name}",
+        )

@@ -193,9 +193,15 @@ class SpaceModel:
         return given if self.fixed is None else self.encoder.fix({**self.fixed.values, **given.values}, "context: ")
 
     def fixed_for_comparison(self, study: Study, trial: FrozenTrial) -> Fixed | None:
-        """Return the fixed values of trials to compare one with: of its context, otherwise those of the run."""
+        """Return the fixed values of trials to compare one with: of its context, otherwise those of the run.
+
+        The values of a `PartialFixedSampler`, which Optuna gives every trial, belong to the context.
+        """
         context = trial.user_attrs.get(CONTEXT_KEY)
-        return self.fixed_for_context(context) if context else self.fixed_for_run(study)
+        if not context:
+            return self.fixed_for_run(study)
+        partly = {name: value for name, value in partly_fixed(study).items() if name in self.encoder.names}
+        return self.fixed_for_context({**context, **partly})
 
     def fixed_for_run(self, study: Study) -> Fixed | None:
         """Return the fixed values of a run: of the sampler, replaced by those of a `PartialFixedSampler` around it."""

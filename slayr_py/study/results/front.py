@@ -20,7 +20,7 @@ from slayr_py.study.results.tables import comparable_trials, front_trials, trial
 from slayr_py.study.sampler import declared_space_of, fixed_for_results
 from slayr_py.study.storage.far_values import compress_far
 from slayr_py.study.storage.objectives import check_several, default_reference, given_reference, goals_of
-from slayr_py.study.storage.trials import observations, observations_of_all
+from slayr_py.study.storage.trials import observations, observations_of_all, were_searched
 from slayr_py.threads import one_thread
 
 Reference = Mapping[str, float] | Sequence[float]
@@ -218,6 +218,8 @@ def reference_of(study: Study) -> FloatArray | None:
     if declared is not None and declared.options.reference_point is not None:
         return given_reference(declared.options.reference_point, goals_of(study))
     values = sign * np.array([trial.values for trial in trials])
-    values = np.column_stack([compress_far(values, goal.number).values for goal in goals_of(study)])
+    near = non_dominated(values)
+    searched = were_searched(trials)
+    values = np.column_stack([compress_far(each, near, searched).values for each in values.T])
     front = sign * np.array([trial.values for trial in front_trials(study)])
     return sign * default_reference(values, front)

@@ -6,9 +6,9 @@ distance of the near values, far values count as if they had the distance
 
     d' = l (2 - l / d),   d > l,
 
-so that they stay in their order, at most twice as far as the near ones. Values are far if there is a gap below them:
-each of their distances is more than 100 times as large as those of all others. Where an objective is continuous, that
-is seldom so (docs/decisions/far-values.md).
+so that they stay in their order up to rounding, at most twice as far as the near ones. Values are far if there is a gap
+below them: each of their distances is more than 100 times as large as those of all others. Where an objective is
+continuous, that is seldom so.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.acquisition import non_dominated
 from slayr_py.space import FloatArray
 
-GAP = 100.0
-"""Ratio of distances from the best value above which values are far; measured in docs/decisions/far-values.md."""
+GAP = 100.0  # measured in docs/decisions/far-values.md
+"""Ratio of distances from the best value above which values are far."""
 
 _FEWEST_NEAR = 3  # values; the distances of fewer are no scale
+_FEWEST_OF_DESIGN = 2  # near values that were not searched
+_ERRORS = 3.0  # known standard deviations by which a far value may be smaller than it is
+_ROUNDING = 1e-12  # of the best value; smaller distances are no scale
 
 
 class Compressed(NamedTuple):
@@ -40,24 +42,31 @@ class Compressed(NamedTuple):
     """Shape (n,): which values are far."""
 
 
-def compress_far(values: FloatArray, number: int = 0) -> Compressed:
+def compress_far(
+    y: FloatArray, near: NDArray[np.bool_], searched: NDArray[np.bool_], errors: FloatArray | None = None
+) -> Compressed:
     """Compress the far values of one objective.
 
-    At least half of the values are near. There may be fewer, but at least three, if all far values are equal, as
-    constant penalties are. With several objectives, the values of non-dominated points are near.
+    At least half of the values are near, and two of these were not searched: the values of a study that has found the
+    minimum are far from those of its design. Neither is asked, but at least three values are near, if all far values
+    are equal, as constant penalties are.
 
     Parameters
     ----------
-    values : (n, p) float64
-        Finite values of p objectives, of which smaller ones are better.
-    number : int
-        The objective.
+    y : (n,) float64
+        Finite values, of which smaller ones are better.
+    near : (n,) bool
+        Values that others are compared with. Neither they nor better ones are far.
+    searched : (n,) bool
+        Values of configurations that a model has chosen.
+    errors : (n,) float64, optional
+        Known standard deviations of the errors of the values. A value that may be near is not far.
     """
-    y = values[:, number]
     best = y.min(initial=np.inf)
     with np.errstate(over="ignore"):
         distances = np.minimum(y - best, np.finfo(float).max)
-    far = _are_far(distances, distances[non_dominated(values)].max(initial=0.0))
+    smallest = distances if errors is None else distances - _ERRORS * errors
+    far = _are_far(distances, near, searched, smallest, _ROUNDING * abs(best))
     if not far.any():
         return Compressed(y, np.ones(len(y)), far)
     limit = distances[~far].max()
@@ -65,11 +74,21 @@ def compress_far(values: FloatArray, number: int = 0) -> Compressed:
     return Compressed(np.where(far, best + limit * (2 - shares), y), np.square(shares), far)
 
 
-def _are_far(distances: FloatArray, near: float) -> NDArray[np.bool_]:
-    """Return which of n distances are far; those up to ``near`` are not."""
+def _are_far(
+    distances: FloatArray,
+    near: NDArray[np.bool_],
+    searched: NDArray[np.bool_],
+    smallest: FloatArray,
+    rounding: float,
+) -> NDArray[np.bool_]:
+    """Return which of n distances are far; ``smallest`` are those that they may be in truth."""
     n = len(distances)
-    d = np.sort(distances)
+    order = np.argsort(distances, kind="stable")
+    d = distances[order]
+    above = np.minimum.accumulate(smallest[order][::-1])[::-1]  # smallest of a distance and all larger ones
+    furthest = distances[near].max(initial=0.0)
     for k in range(_FEWEST_NEAR, n):
-        if max(near, GAP * d[k - 1]) < d[k] and d[k - 1] > 0 and (2 * k >= n or d[k] == d[-1]):
+        is_gap = rounding < d[k - 1] < above[k] / GAP and furthest < d[k]
+        if is_gap and (d[k] == d[-1] or (2 * k >= n and np.sum(~searched[order[:k]]) >= _FEWEST_OF_DESIGN)):
             return np.asarray(distances >= d[k])
     return np.zeros(n, dtype=np.bool_)

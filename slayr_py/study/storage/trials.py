@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from optuna import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from slayr_py.acquisition import non_dominated
 from slayr_py.errors import DataError, listed
 from slayr_py.space import Encoded, Fixed, FloatArray, missing_names
 from slayr_py.study.storage.attributes import (
+    CONTEXT_KEY,
     ERROR_KEY,
     EVALUATIONS_KEY,
     FAILURE_KEY,
@@ -25,8 +27,8 @@ from slayr_py.study.storage.attributes import (
 )
 from slayr_py.study.storage.curves import evidence_of
 from slayr_py.study.storage.distributions import to_configuration, to_params
-from slayr_py.study.storage.far_values import compress_far
-from slayr_py.study.storage.objectives import finite_values, goals_of
+from slayr_py.study.storage.far_values import GAP, compress_far
+from slayr_py.study.storage.objectives import Goal, finite_values, goals_of
 from slayr_py.study.storage.reading import trials_of
 
 INTERRUPTIONS = ("KeyboardInterrupt",)
@@ -110,15 +112,18 @@ def observations(
     goals = goals_of(study)
     signs = np.array([goal.sign for goal in goals])
     table = np.array([row for _, _, row, _ in usable], dtype=np.float64).reshape(-1, len(goals))
-    compressed = compress_far(signs * table, objective)
+    feasible = np.array([_is_incumbent(trial, names) for trial, _, _, _ in usable], dtype=np.bool_)
     errors = np.array([sd for _, _, _, sd in usable], dtype=np.float64)
+    trials = [trial for trial, _, _, _ in usable]
+    near = _best_rows(trials, signs * table, feasible)
+    compressed = compress_far(signs[objective] * table[:, objective], near, were_searched(trials), errors)
     return Observations(
         [trial.number for trial, _, _, _ in usable],
         [config for _, config, _, _ in usable],
         signs[objective] * compressed.values,
         goals[objective].maximize,
         errors * compressed.slopes,
-        np.array([_is_incumbent(trial, names) for trial, _, _, _ in usable], dtype=np.bool_),
+        feasible,
         np.array([OUTSIDE_KEY not in trial.user_attrs for trial, _, _, _ in usable], dtype=np.bool_),
         compressed.far,
     )
@@ -127,6 +132,29 @@ def observations(
 def observations_of_all(study: Study, space: ConfigurationSpace) -> tuple[Observations, ...]:
     """Return `observations` of each objective; they are values of the same trials."""
     return tuple(observations(study, space, objective=number) for number in range(len(study.directions)))
+
+
+def were_searched(trials: Iterable[FrozenTrial]) -> NDArray[np.bool_]:
+    """Return which trials have a configuration that a model has chosen, (n,)."""
+    return np.array([suggestion_record(trial).get("phase") == "model" for trial in trials], dtype=np.bool_)
+
+
+def _best_rows(trials: Sequence[FrozenTrial], values: FloatArray, feasible: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which of n trials with values (n, p) to minimise are the best of those that they are compared with, (n,).
+
+    These are feasible, and have the same values of all parameters that were fixed or in the context of a trial. What
+    trials store decides, so that a replay finds the same. If none is feasible, all are compared.
+    """
+    stored = (trial.user_attrs.get(CONTEXT_KEY) or suggestion_record(trial).get("fixed") or {} for trial in trials)
+    names = sorted({name for given in stored for name in given})
+    rows: dict[tuple[object, ...], list[int]] = {}
+    for row, trial in enumerate(trials):
+        if feasible[row] or not feasible.any():
+            rows.setdefault(tuple(trial.params.get(name) for name in names), []).append(row)
+    best = np.zeros(len(trials), dtype=np.bool_)
+    for compared in rows.values():
+        best[compared] = non_dominated(values[compared])
+    return best
 
 
 def _constraint_names(trials: Iterable[FrozenTrial]) -> set[str]:
@@ -308,6 +336,19 @@ def trial_configuration(trial: FrozenTrial, space: ConfigurationSpace) -> Config
         return config
     suggested = suggestion_record(trial).get("config")
     return to_configuration(space, {**suggested, **trial.params}) if suggested else None
+
+
+def far_values_text(goal: Goal, observed: Observations) -> str:
+    """Return which trials have values that are compressed, and to what; empty if there are none."""
+    if not observed.far.any():
+        return ""
+    which = trials_text([number for number, far in zip(observed.numbers, observed.far, strict=True) if far])
+    seen = goal.sign * np.max(goal.sign * observed.y[observed.far])
+    of_objective = "" if goal.is_only else f" of objective {goal.name!r}"
+    return (
+        f"{which}: the value{of_objective} is over {GAP:g} times as far from the best one as those of all others, "
+        f"which would look equal beside it. The model sees {seen:.4g} instead"
+    )
 
 
 def trials_text(numbers: Sequence[int]) -> str:

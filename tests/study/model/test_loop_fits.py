@@ -274,7 +274,7 @@ def test_a_failed_audit_leaves_the_record_of_the_fit_as_it_was(monkeypatch):
 
     monkeypatch.setattr(GaussianProcess, "fit", fit)
     feasible = np.ones(16, dtype=bool)
-    observed = Observations(list(range(16)), configurations(x), x, False, np.zeros(16), feasible, feasible)
+    observed = Observations(list(range(16)), configurations(x), x, False, np.zeros(16), feasible, feasible, ~feasible)
     fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
     plan = PlannedFit(gp, "", FitOptions(method="nuts"), LastStart(fitted.warm_start(), 15))
     (kept,) = fits.fit_all([plan], np.random.SeedSequence(1))

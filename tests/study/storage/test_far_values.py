@@ -13,9 +13,10 @@ from slayr_py.study.storage.far_values import GAP, compress_far
 from slayr_py.study.storage.trials import observations
 
 
-def compressed(*values, number=0):
-    table = np.array(values, dtype=np.float64)
-    return compress_far(table[:, None] if table.ndim == 1 else table, number)
+def compressed(*values, searched=(), errors=None):
+    y = np.array(values, dtype=np.float64)
+    chosen = np.isin(np.arange(len(y)), searched)
+    return compress_far(y, y == y.min(initial=np.inf), chosen, None if errors is None else np.array(errors))
 
 
 def test_a_penalty_is_at_most_twice_as_far_as_the_others():
@@ -38,17 +39,30 @@ def test_far_values_stay_in_their_order_above_the_others():
         [0.0, 1.0, 1e9],  # two distances are no scale
         [5.0] * 6,
         [0.0, 0.0, 0.0, 1e9],
+        [1.0, 1.0, 1.0 - 1e-16, 1.2, 1.3],  # rounding is no scale
         10.0 ** np.arange(12),  # of all sizes
         [0.0, 1.0, 2.0, 0.99 * 2 * GAP],
         [0.0, 1.0, 2.0, 1e5, 1.1e5, 1.2e5, 1.3e5],  # most values, and not equal
     ],
 )
 def test_values_without_a_gap_are_untouched(values):
-    table = np.array(values, dtype=np.float64)[:, None]
-    found = compress_far(table)
-    np.testing.assert_array_equal(found.values, table[:, 0])
+    found = compressed(*values)
+    np.testing.assert_array_equal(found.values, values)
     np.testing.assert_array_equal(found.slopes, 1.0)
     assert not found.far.any()
+
+
+def test_values_of_a_design_are_not_far_from_those_of_a_search_that_has_found_the_minimum():
+    values = [50.0, 70.0, 40.0, 2e-3, 1e-3, 0.0]
+    assert compressed(*values).far.sum() == 3
+    assert not compressed(*values, searched=(3, 4, 5)).far.any()
+    assert compressed(1e6, 70.0, 40.0, 2e-3, 1e-3, 0.0, searched=(3, 4, 5)).far.tolist() == [True] + [False] * 5
+
+
+def test_a_value_that_may_be_near_by_its_known_error_is_not_far():
+    assert compressed(0.0, 1.0, 2.0, 1e3, errors=[0.1, 0.1, 0.1, 200.0]).far.sum() == 1
+    assert not compressed(0.0, 1.0, 2.0, 1e3, errors=[0.1, 0.1, 0.1, 300.0]).far.any()
+    assert not compressed(0.0, 1.0, 2.0, 1e3, 1e4, errors=[0.1, 0.1, 0.1, 1.0, 3300.0]).far.any()
 
 
 def test_most_values_are_far_if_they_are_one_penalty():
@@ -58,15 +72,9 @@ def test_most_values_are_far_if_they_are_one_penalty():
 def test_the_largest_numbers_are_compressed_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        values, _, far = compressed(-1.7e308, 1.7e308, -1.7e308 + 1e294, -1.7e308 + 2e294)
+        values, _, far = compressed(-1.7e308, 1.7e308, -1.7e308 + 1e300, -1.7e308 + 2e300)
+        assert not compressed(0.0, 2e307, 1e307, 1e308).far.any()
     assert np.all(np.isfinite(values)) and far.sum() == 1
-
-
-def test_an_end_of_the_front_is_never_far():
-    front = [[0.0, 1e6], [1.0, 0.0], [0.5, 0.2], [0.4, 0.5]]
-    assert not compressed(*front, number=1).far.any()
-    assert compressed(*front, [2.0, 1e9], number=1).far.tolist() == [False] * 4 + [True]
-    assert not compressed(*front, [2.0, 1e9], number=0).far.any()
 
 
 def told_study(values, **options):
@@ -89,6 +97,47 @@ def test_the_known_error_of_a_far_value_shrinks_with_its_distance():
     study = told_study([(2.0, 0.1), (1e6, 1e4), (1.0, 0.1), (3.0, 0.1)])
     seen = observations(study, ConfigurationSpace({"x": (0.0, 1.0)}))
     np.testing.assert_allclose(seen.y_sd, [0.1, 1e4 * (2 / 999_999) ** 2, 0.1, 0.1])
+
+
+PLANE = ConfigurationSpace({"x": (0.0, 1.0), "task": ["a", "b"]})
+
+
+def far_in(study, space=PLANE, objective=0):
+    return observations(study, space, objective=objective).far.tolist()
+
+
+def test_values_of_another_context_are_not_far():
+    study = create_study(PLANE, n_initial=8, seed=0)
+    for value in (1.0, 2.0, 3.0, 4.0):
+        tell(study, ask(study, context={"task": "a"}), value)
+    for value in (1e5, 1e5 + 2, 1e5 + 1, 1e9):
+        tell(study, ask(study, context={"task": "b"}), value)
+    assert far_in(study) == [False] * 7 + [True]
+
+
+def test_values_of_a_history_with_other_fixed_values_do_not_make_those_of_the_run_far():
+    past = [({"x": x, "task": "a"}, x) for x in (0.1, 0.2, 0.3, 0.4)]
+    study = create_study(PLANE, n_initial=6, seed=0, history=past, fixed={"task": "b"})
+    tell(study, ask(study), 1e5)
+    assert far_in(study) == [False] * 5
+
+
+def test_the_best_feasible_value_is_never_far():
+    study = create_study(PLANE, n_initial=6, seed=0)
+    for value, excess in ((1.0, 1.0), (2.0, 1.0), (3.0, 1.0), (1e5, -1.0), (2e9, -1.0)):
+        trial = ask(study)
+        trial.set_constraint("heat", excess)
+        tell(study, trial, value)
+    assert far_in(study) == [False] * 4 + [True]
+
+
+def test_an_end_of_the_front_is_never_far():
+    rows = [(0.0, 1e6), (1.0, 0.0), (0.5, 0.2), (0.4, 0.5), (2.0, 1e9)]
+    study = create_study(PLANE, n_initial=6, seed=0, directions=["minimize", "minimize"])
+    for row in rows:
+        tell(study, ask(study), row)
+    assert far_in(study, objective=1) == [False] * 4 + [True]
+    assert far_in(study, objective=0) == [False] * 5
 
 
 @pytest.mark.stan

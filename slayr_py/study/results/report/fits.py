@@ -9,6 +9,8 @@ from slayr_py.study.results.report.blocks import Block, Cell, Heading, Notice, T
 from slayr_py.study.results.report.reading import Reading
 from slayr_py.study.results.tables import FIT_COLUMNS, fit_table, search_table
 from slayr_py.study.storage.attributes import suggestion_record
+from slayr_py.study.storage.objectives import goals_of
+from slayr_py.study.storage.trials import far_values_text, observations_of_all
 
 _LEFT_OUT = ("number", "phase", "since_cold", "ok")  # the first column has the number, and "trusted" replaces "ok"
 
@@ -36,6 +38,12 @@ def fits(reading: Reading) -> Iterator[Block]:
             "the third column has the reasons.",
             "warning",
         )
+    if reading.space is not None:
+        for goal, observed in zip(
+            goals_of(reading.study), observations_of_all(reading.study, reading.space), strict=True
+        ):
+            if text := far_values_text(goal, observed):
+                yield Notice(f"{text}.", "warning")
     for remark in fits_remarks(records):
         yield Notice(sentence(remark))
     yield from _searches(reading)
