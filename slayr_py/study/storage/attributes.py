@@ -71,7 +71,7 @@ CONTEXT_KEY = "slayr:context"
 
 ASKED_KEY = "slayr:asked"
 """Trial attribute: true if `ask`, `ask_batch` or a planned experiment of a history started it, so that a past
-experiment may be its result; false once one is. Earlier versions did not write it for planned experiments."""
+experiment may be its result; false once one is."""
 
 START_KEY = "slayr:start"
 """Trial attribute: the `WarmStart` of the next fit as a dictionary."""

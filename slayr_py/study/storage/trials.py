@@ -100,31 +100,39 @@ def observations(
     wanted = None if numbers is None else set(numbers)
     finished = trials_of(study, (TrialState.COMPLETE, TrialState.PRUNED))
     names = _constraint_names(finished)
-    usable: list[tuple[FrozenTrial, Configuration, Sequence[float], float]] = []
+    trials: list[FrozenTrial] = []
+    configs: list[Configuration] = []
+    rows: list[Sequence[float]] = []
+    errors: list[float] = []
     for trial in finished:
         config = trial_configuration(trial, space)
         if config is None or (wanted is not None and trial.number not in wanted):
             continue
         if (evidence := evidence_of(trial)) is not None:
-            usable.append((trial, config, evidence[:1], evidence[1]))
-        elif (values := finite_values(trial)) is not None:
-            usable.append((trial, config, values, known_error(trial, objective)))
+            rows.append(evidence[:1])
+            errors.append(evidence[1])
+        elif (finite := finite_values(trial)) is not None:
+            rows.append(finite)
+            errors.append(known_error(trial, objective))
+        else:
+            continue
+        trials.append(trial)
+        configs.append(config)
     goals = goals_of(study)
     signs = np.array([goal.sign for goal in goals])
-    table = np.array([row for _, _, row, _ in usable], dtype=np.float64).reshape(-1, len(goals))
-    feasible = np.array([_is_incumbent(trial, names) for trial, _, _, _ in usable], dtype=np.bool_)
-    errors = np.array([sd for _, _, _, sd in usable], dtype=np.float64)
-    trials = [trial for trial, _, _, _ in usable]
-    near = _best_rows(trials, signs * table, feasible)
-    compressed = compress_far(signs[objective] * table[:, objective], near, were_searched(trials), errors)
+    values = signs * np.array(rows, dtype=np.float64).reshape(-1, len(goals))
+    y_sd = np.array(errors, dtype=np.float64)
+    feasible = np.array([_is_incumbent(trial, names) for trial in trials], dtype=np.bool_)
+    near = _best_rows(trials, values, feasible)
+    compressed = compress_far(values[:, objective], near, were_searched(trials), y_sd)
     return Observations(
-        [trial.number for trial, _, _, _ in usable],
-        [config for _, config, _, _ in usable],
+        [trial.number for trial in trials],
+        configs,
         signs[objective] * compressed.values,
         goals[objective].maximize,
-        errors * compressed.slopes,
+        y_sd * compressed.slopes,
         feasible,
-        np.array([OUTSIDE_KEY not in trial.user_attrs for trial, _, _, _ in usable], dtype=np.bool_),
+        np.array([OUTSIDE_KEY not in trial.user_attrs for trial in trials], dtype=np.bool_),
         compressed.far,
     )
 
@@ -148,9 +156,8 @@ def _best_rows(trials: Sequence[FrozenTrial], values: FloatArray, feasible: NDAr
     stored = (trial.user_attrs.get(CONTEXT_KEY) or suggestion_record(trial).get("fixed") or {} for trial in trials)
     names = sorted({name for given in stored for name in given})
     rows: dict[tuple[object, ...], list[int]] = {}
-    for row, trial in enumerate(trials):
-        if feasible[row] or not feasible.any():
-            rows.setdefault(tuple(trial.params.get(name) for name in names), []).append(row)
+    for row in np.flatnonzero(feasible | ~feasible.any()).tolist():
+        rows.setdefault(tuple(trials[row].params.get(name) for name in names), []).append(row)
     best = np.zeros(len(trials), dtype=np.bool_)
     for compared in rows.values():
         best[compared] = non_dominated(values[compared])

@@ -386,14 +386,14 @@ def test_a_warning_names_a_few_of_many_trials(plane):
     options = {"storage": optuna.storages.InMemoryStorage(), "study_name": "s"}
     past = [({"x": x / 100, "y": 1.0}, 3.0) for x in range(100)]
     _, study = warnings_of(plane, history=past, **options)
-    corrected, _ = warnings_of(plane, history=[(config, 4.0) for config, _ in past], **options)
+    others = [(config, 4.0) for config, _ in past]
+    corrected, _ = warnings_of(plane, history=others, **options)
     assert len(corrected) == 1 and "trial 4 (3, in the history 4) and 95 others, and" in corrected[0]
     lacking, _ = warnings_of(plane, history=[], **options)
     assert "trials 0, 1, 2, 3, 4 and 195 others of study 's', which the history lacks" in lacking[0]
-    begun = [study.ask(study.sampler.strategy.distributions).params for _ in range(6)]
-    untold, _ = warnings_of(
-        plane, history=[*past, *((config, 4.0) for config, _ in past), *((c, 1.0) for c in begun)], **options
-    )
+    started = [study.ask(study.sampler.strategy.distributions) for _ in range(6)]
+    results = [(trial.params, 1.0) for trial in started]
+    untold, _ = warnings_of(plane, history=[*past, *others, *results], **options)
     assert len(untold) == 1 and untold[0].startswith("left out: 6 experiments of the history, since trials 200, 201,")
 
 
