@@ -33,7 +33,7 @@ from slayr_py.acquisition.functions import (
 )
 from slayr_py.acquisition.warped_improvement import log_improvement_above_pivot, log_warped_improvement
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.inference import Chains, Moments, log_sum_exp, mixture_moments, standard_error
+from slayr_py.inference import Chains, Moments, log_sum_exp, standard_error
 from slayr_py.space import FloatArray
 
 _SMOOTHED = 1e-3  # standard deviations of the targets
@@ -189,16 +189,20 @@ class NoCriterion(Acquisition):
 
 
 class Uncertainty(Acquisition):
-    """Logarithm of the standard deviation of the mixture, for a search that explores."""
+    """Logarithm of the root mean square of the draws' standard deviations, for a search that explores.
+
+    The differences between the draws' means are left out. Under a warp the moments are those of a tangent at the best
+    value, and far from it the means of different warps differ the more, the worse the value is, also where it is known.
+    """
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
-        return np.log(np.maximum(mixture_moments(mean, sd)[1], np.sqrt(SMALLEST_VARIANCE)))
+        return np.asarray(0.5 * np.log(np.maximum(np.mean(np.square(sd), axis=0), SMALLEST_VARIANCE)))
 
     @override
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
-        mixture = _DrawMixture.of(moments)
-        return 0.5 * np.log(mixture.variance), 0.5 * mixture.variance_slope / mixture.variance[:, None]
+        variance = np.maximum(moments.variance.mean(axis=0), SMALLEST_VARIANCE)
+        return 0.5 * np.log(variance), 0.5 * moments.variance_gradient.mean(axis=0) / variance[:, None]
 
 
 class _DrawMixture(NamedTuple):

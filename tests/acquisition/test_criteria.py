@@ -6,7 +6,7 @@ from scipy.special import ndtr
 
 from slayr_py import DataError
 from slayr_py.acquisition import Acquisition, LowerConfidenceBound, from_name, names
-from slayr_py.acquisition.criteria import State
+from slayr_py.acquisition.criteria import State, Uncertainty
 from slayr_py.inference.prediction.distribution import NO_WARP
 from slayr_py.inference.prediction.draws import Chains
 from slayr_py.inference.prediction.predictor import Moments
@@ -36,9 +36,8 @@ STATES = {
 
 
 @pytest.mark.parametrize("state", STATES.values(), ids=STATES)
-@pytest.mark.parametrize("name", names())
-def test_transformed_with_gradient_agrees_with_finite_differences(name, state):
-    criterion = from_name(name)
+@pytest.mark.parametrize("criterion", [*map(from_name, names()), Uncertainty()], ids=[*names(), "uncertainty"])
+def test_transformed_with_gradient_agrees_with_finite_differences(criterion, state):
     x = np.random.default_rng(0).normal(size=(6, 2))
     transformed, gradient = criterion.transformed_with_gradient(moments(x), state)
     np.testing.assert_allclose(transformed, criterion.transformed(*moments(x)[:2], state), rtol=1e-12)

@@ -216,6 +216,19 @@ def test_the_search_explores_where_the_improvement_vanishes(branin_posterior):
     assert not suggest(branin_posterior, best=10.0, t=1, rng=np.random.default_rng(0)).note
 
 
+@pytest.mark.stan
+def test_a_search_that_explores_leaves_the_worst_values_alone():
+    """On the scale of the best value, the draws of a warp disagree about the values of known points that are bad."""
+    space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+    design = Encoder(space).sobol(12, seed=1)
+    y = np.exp([6 * config["x"] for config in design])
+    posterior = sl.GaussianProcess(space, warp="log").fit(design, y, method="laplace", seed=1)
+    found = suggest(posterior, best=y.min() - y.std(), t=1, rng=np.random.default_rng(0))
+    assert "not at the maximum of the acquisition: it is only" in found.note
+    distances = [np.hypot(config["x"] - found.config["x"], config["y"] - found.config["y"]) for config in design]
+    assert min(distances) > 0.3
+
+
 @pytest.mark.parametrize(("acquisition", "gains"), [("ei", [0.1, 1e-3]), ("pi", [0.1, 1e-3]), ("lcb", [0.01, 1e-4])])
 def test_ascents_stop_at_gains_of_the_scale_of_the_criterion(
     branin_posterior, branin_data, monkeypatch, acquisition, gains
