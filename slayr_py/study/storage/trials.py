@@ -29,6 +29,7 @@ from slayr_py.study.storage.curves import evidence_of
 from slayr_py.study.storage.distributions import to_configuration, to_params
 from slayr_py.study.storage.far_values import GAP, compress_far
 from slayr_py.study.storage.objectives import Goal, finite_values, goals_of
+from slayr_py.study.storage.optuna_private import enqueued_values
 from slayr_py.study.storage.reading import trials_of
 
 INTERRUPTIONS = ("KeyboardInterrupt",)
@@ -99,7 +100,6 @@ def observations(
     """
     wanted = None if numbers is None else set(numbers)
     finished = trials_of(study, (TrialState.COMPLETE, TrialState.PRUNED))
-    names = _constraint_names(finished)
     trials: list[FrozenTrial] = []
     configs: list[Configuration] = []
     rows: list[Sequence[float]] = []
@@ -122,8 +122,8 @@ def observations(
     signs = np.array([goal.sign for goal in goals])
     values = signs * np.array(rows, dtype=np.float64).reshape(-1, len(goals))
     y_sd = np.array(errors, dtype=np.float64)
-    feasible = np.array([_is_incumbent(trial, names) for trial in trials], dtype=np.bool_)
-    near = _best_rows(trials, values, feasible)
+    # Constraints that only later trials report do not change what is far: an earlier fit is replayed with its values.
+    near = _best_rows(trials, values, _incumbents(trials, _constraint_names(trials)))
     compressed = compress_far(values[:, objective], near, were_searched(trials), y_sd)
     return Observations(
         [trial.number for trial in trials],
@@ -131,7 +131,7 @@ def observations(
         signs[objective] * compressed.values,
         goals[objective].maximize,
         y_sd * compressed.slopes,
-        feasible,
+        _incumbents(trials, _constraint_names(finished)),
         np.array([OUTSIDE_KEY not in trial.user_attrs for trial in trials], dtype=np.bool_),
         compressed.far,
     )
@@ -150,26 +150,43 @@ def were_searched(trials: Iterable[FrozenTrial]) -> NDArray[np.bool_]:
 def _best_rows(trials: Sequence[FrozenTrial], values: FloatArray, feasible: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which of n trials with values (n, p) to minimise are the best of those that they are compared with, (n,).
 
-    These are feasible, and have the same values of all parameters that were fixed or in the context of a trial. What
-    trials store decides, so that a replay finds the same. If none is feasible, all are compared.
+    Each context, and the fixed values of each run, are one comparison: of the feasible trials with these values. Trials
+    with neither make one of all feasible trials. What trials store decides, so that a replay finds the same. If none is
+    feasible, all are compared.
     """
-    stored = (trial.user_attrs.get(CONTEXT_KEY) or suggestion_record(trial).get("fixed") or {} for trial in trials)
-    names = sorted({name for given in stored for name in given})
-    rows: dict[tuple[object, ...], list[int]] = {}
-    for row in np.flatnonzero(feasible | ~feasible.any()).tolist():
-        rows.setdefault(tuple(trials[row].params.get(name) for name in names), []).append(row)
+    eligible = np.flatnonzero(feasible | ~feasible.any()).tolist()
+    comparisons: dict[tuple[str, ...], set[tuple[object, ...]]] = {}
+    for trial in trials:
+        names = _compared_by(trial)
+        comparisons.setdefault(names, set()).add(_values_of(trial, names))
     best = np.zeros(len(trials), dtype=np.bool_)
-    for compared in rows.values():
-        best[compared] = non_dominated(values[compared])
+    for names, given in comparisons.items():
+        rows: dict[tuple[object, ...], list[int]] = {}
+        for row in eligible:
+            rows.setdefault(_values_of(trials[row], names), []).append(row)
+        for compared in given & rows.keys():
+            best[rows[compared]] |= non_dominated(values[rows[compared]])
     return best
+
+
+def _compared_by(trial: FrozenTrial) -> tuple[str, ...]:
+    """Return the names of the values that a trial was compared by: of its context and run, not enqueued ones."""
+    fixed = set(suggestion_record(trial).get("fixed") or ())
+    context = set(trial.user_attrs.get(CONTEXT_KEY) or ())
+    return tuple(sorted(fixed | context if context else fixed - enqueued_values(trial).keys()))
+
+
+def _values_of(trial: FrozenTrial, names: Iterable[str]) -> tuple[object, ...]:
+    return tuple(trial.params.get(name) for name in names)
 
 
 def _constraint_names(trials: Iterable[FrozenTrial]) -> set[str]:
     return {name for trial in trials if trial.state == TrialState.COMPLETE for name in trial.constraints}
 
 
-def _is_incumbent(trial: FrozenTrial, names: Set[str]) -> bool:
-    return trial.state == TrialState.COMPLETE and is_feasible(trial, names)
+def _incumbents(trials: Iterable[FrozenTrial], names: Set[str]) -> NDArray[np.bool_]:
+    """Return which trials are complete and feasible, (n,)."""
+    return np.array([t.state == TrialState.COMPLETE and is_feasible(t, names) for t in trials], dtype=np.bool_)
 
 
 def known_error(trial: FrozenTrial, objective: int = 0) -> float:

@@ -115,6 +115,35 @@ def test_values_of_another_context_are_not_far():
     assert far_in(study) == [False] * 7 + [True]
 
 
+def penalised(study, n):
+    """Evaluate trials of which every fourth has a penalty."""
+    for number in range(len(study.trials), len(study.trials) + n):
+        tell(study, ask(study), 1e6 + number if number % 4 == 0 else 0.1 * number)
+
+
+@pytest.mark.parametrize("value", [0.05, 1e6])
+def test_values_stay_far_after_an_enqueued_trial(value):
+    study = create_study(PLANE, n_initial=12, seed=0)
+    study.enqueue_trial({"x": 0.25})
+    tell(study, ask(study), value)
+    penalised(study, 9)
+    assert far_in(study) == [trial.value >= 1e6 for trial in study.trials]
+
+
+def test_values_stay_far_after_a_trial_with_a_context():
+    study = create_study(PLANE, n_initial=12, seed=0)
+    tell(study, ask(study, context={"x": 0.25}), 0.05)
+    penalised(study, 9)
+    assert far_in(study) == [trial.value >= 1e6 for trial in study.trials]
+
+
+def test_values_without_a_context_count_where_they_match_one():
+    study = create_study(PLANE, n_initial=12, seed=0)
+    penalised(study, 9)
+    tell(study, ask(study, context={"task": "a"}), 2e6)
+    assert far_in(study) == [trial.value >= 1e6 for trial in study.trials]
+
+
 def test_values_of_a_history_with_other_fixed_values_do_not_make_those_of_the_run_far():
     past = [({"x": x, "task": "a"}, x) for x in (0.1, 0.2, 0.3, 0.4)]
     study = create_study(PLANE, n_initial=6, seed=0, history=past, fixed={"task": "b"})
@@ -129,6 +158,20 @@ def test_the_best_feasible_value_is_never_far():
         trial.set_constraint("heat", excess)
         tell(study, trial, value)
     assert far_in(study) == [False] * 4 + [True]
+
+
+def test_a_constraint_that_is_reported_later_does_not_change_earlier_values():
+    study = create_study(PLANE, n_initial=8, seed=0)
+    for value, excess in ((1.0, 1.0), (2.0, 1.0), (3.0, 1.0), (1e5, -1.0)):
+        trial = ask(study)
+        trial.set_constraint("heat", excess)
+        tell(study, trial, value)
+    before = observations(study, PLANE).y
+    trial = ask(study)
+    trial.set_constraint("noise", -1.0)
+    tell(study, trial, 1.5)
+    np.testing.assert_array_equal(observations(study, PLANE, range(4)).y, before)
+    assert not observations(study, PLANE).feasible.any()
 
 
 def test_an_end_of_the_front_is_never_far():
