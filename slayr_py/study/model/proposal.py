@@ -166,7 +166,7 @@ class Proposal(AbstractContextManager["Proposal"]):
     @property
     def _outcomes(self) -> FloatArray:
         """Values and feasibility of each evaluation, (n, k)."""
-        return np.column_stack([*(each.y for each in self.observed), self.observed[0].feasible])
+        return np.column_stack([*(each.uncompressed for each in self.observed), self.observed[0].feasible])
 
     @property
     def _prior(self) -> OptimumPrior | None:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.space import FloatArray
+from slayr_py.threads import ignoring_underflow
 
 GAP = 100.0  # measured in docs/decisions/far-values.md
 """Ratio of distances from the best value above which values are far."""
@@ -42,6 +43,7 @@ class Compressed(NamedTuple):
     """Shape (n,): which values are far."""
 
 
+@ignoring_underflow
 def compress_far(
     y: FloatArray, near: NDArray[np.bool_], searched: NDArray[np.bool_], errors: FloatArray | None = None
 ) -> Compressed:
@@ -65,7 +67,7 @@ def compress_far(
     best = y.min(initial=np.inf)
     with np.errstate(over="ignore"):
         distances = np.minimum(y - best, np.finfo(float).max)
-    smallest = distances if errors is None else distances - _ERRORS * errors
+        smallest = distances if errors is None else distances - _ERRORS * errors
     far = _are_far(distances, near, searched, smallest, _ROUNDING * abs(best))
     if not far.any():
         return Compressed(y, np.ones(len(y)), far)

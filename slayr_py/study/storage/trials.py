@@ -31,6 +31,7 @@ from slayr_py.study.storage.far_values import GAP, compress_far
 from slayr_py.study.storage.objectives import Goal, finite_values, goals_of
 from slayr_py.study.storage.optuna_private import enqueued_values
 from slayr_py.study.storage.reading import trials_of
+from slayr_py.threads import ignoring_underflow
 
 INTERRUPTIONS = ("KeyboardInterrupt",)
 """Reasons for failures that say nothing about the configuration."""
@@ -64,6 +65,9 @@ class Observations(NamedTuple):
     far: NDArray[np.bool_]
     """Shape (n,): whether the value is so much worse than the others that it is compressed: see `far_values`."""
 
+    uncompressed: FloatArray
+    """Shape (n,): ``y`` before it is compressed, which may make values equal that are not."""
+
     @property
     def errors(self) -> FloatArray | None:
         """Return ``y_sd``, or None if no error is known."""
@@ -89,6 +93,7 @@ class Observations(NamedTuple):
         return float(values.max() if self.maximize else values.min())
 
 
+@ignoring_underflow
 def observations(
     study: Study, space: ConfigurationSpace, numbers: Iterable[int] | None = None, objective: int = 0
 ) -> Observations:
@@ -134,6 +139,7 @@ def observations(
         _incumbents(trials, _constraint_names(finished)),
         np.array([OUTSIDE_KEY not in trial.user_attrs for trial in trials], dtype=np.bool_),
         compressed.far,
+        signs[objective] * values[:, objective],
     )
 
 

@@ -16,6 +16,7 @@ from slayr_py.study import ask, config_of, create_study, fit_notes, posterior_of
 from slayr_py.study.model import proposal, proposer
 from slayr_py.study.storage.attributes import LOCK_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
+from slayr_py.study.storage.trials import observations
 
 FAILED = TrialState.FAIL
 
@@ -285,6 +286,16 @@ def test_a_study_leaves_the_plateau_that_it_has_found(quick):
     exponents = [n - last for n, last in zip(range(4, 10), last_new, strict=True)]  # 1 + repetitions in a row
     factors = [suggestion(trial)["acquisition"].get("new", 0.0) for trial in study.trials[4:]]
     assert -5 < min(factor / exponent for factor, exponent in zip(factors, exponents, strict=True)) < 0
+
+
+def test_far_values_that_differ_are_no_plateau(plane):
+    study = create_study(plane, n_initial=6, seed=1)
+    for value in (0.1, 0.2, 0.3, 1e24, 2e24, 3e24):
+        tell(study, ask(study), value)
+    observed = observations(study, plane)
+    assert len(set(observed.y)) == 4
+    made = proposal.Proposal(None, study, None, [observed], (), None)
+    assert made._outcomes[:, 0].tolist() == [0.1, 0.2, 0.3, 1e24, 2e24, 3e24]
 
 
 @pytest.mark.parametrize(

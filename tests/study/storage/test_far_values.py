@@ -77,6 +77,14 @@ def test_the_largest_numbers_are_compressed_without_a_warning():
     assert np.all(np.isfinite(values)) and far.sum() == 1
 
 
+def test_a_penalty_of_any_size_needs_no_tolerance_of_numpy():
+    with np.errstate(all="raise"):
+        assert compressed(0.0, 1.0, 2.0, 1e200, 1e300, errors=[1e-3, 0.0, 0.0, 1.0, 1e308]).far.sum() == 0
+        assert compressed(0.0, 1.0, 2.0, 1e200).slopes[-1] == 0.0
+        study = told_study([(2.0, 0.1), (1e162, 0.1), (1.0, 0.1), (3.0, 0.1)])
+        assert far_in(study, ConfigurationSpace({"x": (0.0, 1.0)})) == [False, True, False, False]
+
+
 def told_study(values, **options):
     study = create_study(ConfigurationSpace({"x": (0.0, 1.0)}), n_initial=len(values), seed=0, **options)
     for value in values:
