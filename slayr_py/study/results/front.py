@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
+from optuna.trial import FrozenTrial
 
 from slayr_py.acquisition import draw_fronts, hypervolume, non_dominated
 from slayr_py.arguments import check_integer, check_probability
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, SlayrError
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.model.incumbent import front_task
 from slayr_py.study.results.recommendation import is_noisy
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
-from slayr_py.study.sampler import declared_space_of, fixed_for_results
+from slayr_py.study.sampler import declared_space_of, fixed_for_results, space_of
 from slayr_py.study.storage.far_values import compress_far
 from slayr_py.study.storage.objectives import check_several, default_reference, given_reference, goals_of
 from slayr_py.study.storage.trials import observations, observations_of_all, were_searched
@@ -217,9 +219,18 @@ def reference_of(study: Study) -> FloatArray | None:
     declared = declared_space_of(study)
     if declared is not None and declared.options.reference_point is not None:
         return given_reference(declared.options.reference_point, goals_of(study))
-    values = sign * np.array([trial.values for trial in trials])
-    near = non_dominated(values)
-    searched = were_searched(trials)
-    values = np.column_stack([compress_far(each, near, searched).values for each in values.T])
-    front = sign * np.array([trial.values for trial in front_trials(study)])
-    return sign * default_reference(values, front)
+    values = sign * _values_seen(study, trials)
+    return sign * default_reference(values, values[non_dominated(values)])
+
+
+def _values_seen(study: Study, trials: Sequence[FrozenTrial]) -> FloatArray:
+    """Return the values (n, p) of trials as the model sees them; without a declared space, of these trials alone."""
+    with suppress(SlayrError):  # no declared space, or a damaged attribute, which the model's own errors name
+        observed = observations_of_all(study, space_of(study))
+        rows = np.isin(observed[0].numbers, [trial.number for trial in trials])
+        if rows.any():
+            return np.column_stack([each.y[rows] for each in observed])
+    signs = np.array([goal.sign for goal in goals_of(study)])
+    values = signs * np.array([trial.values for trial in trials])
+    near, searched = non_dominated(values), were_searched(trials)
+    return signs * np.column_stack([compress_far(each, near, searched).values for each in values.T])

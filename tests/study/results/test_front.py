@@ -10,8 +10,10 @@ import pytest
 
 from slayr_py.space import Encoder
 from slayr_py.study import ask, create_study, tell
+from slayr_py.study.model.incumbent import front_of
 from slayr_py.study.results import front
 from slayr_py.study.results.front import front_band, front_probabilities, front_table, reference_of, with_probabilities
+from slayr_py.study.storage.trials import observations_of_all
 
 SPACE = {"x": (0.0, 1.0)}
 GOALS = {"gain": "maximize", "loss": "minimize"}
@@ -61,6 +63,17 @@ def test_the_reference_point_is_that_of_the_sampler_or_worse_than_the_front_in_e
     values = ((1.0, 1.0), (3.0, 3.0))
     assert reference_of(told(*values)).tolist() == [-1.0, 5.0]
     assert reference_of(told(*values, reference_point=[0.0, 9.0])).tolist() == [0.0, 9.0]
+
+
+def test_the_reference_point_is_that_of_the_loop_also_if_values_are_far():
+    study = create_study(SPACE, directions=GOALS, n_initial=9, seed=1)
+    for value, excess in ((1.0, -1.0), (2.0, -1.0), (3.0, -1.0), (1e4, -1.0), (90.0, 1.0)):
+        trial = ask(study)
+        trial.set_constraint("heat", excess)
+        tell(study, trial, (-value, value))
+    observed = observations_of_all(study, Certain.encoder.space)
+    used = front_of(study, observed, [SimpleNamespace(train=None)], None, False, None).reference
+    assert observed[0].far.any() and reference_of(study).tolist() == used.tolist()
 
 
 @pytest.mark.parametrize(
