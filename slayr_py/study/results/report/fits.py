@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slayr_py.errors import SlayrError
 from slayr_py.study.results.fit_text import fit_notes, fits_remarks
 from slayr_py.study.results.report.blocks import Block, Cell, Heading, Notice, Table, sentence
 from slayr_py.study.results.report.reading import Reading
@@ -38,15 +39,23 @@ def fits(reading: Reading) -> Iterator[Block]:
             "the third column has the reasons.",
             "warning",
         )
-    if reading.space is not None:
-        for goal, observed in zip(
-            goals_of(reading.study), observations_of_all(reading.study, reading.space), strict=True
-        ):
-            if text := far_values_text(goal, observed):
-                yield Notice(f"{text}.", "warning")
+    yield from _far_values(reading)
     for remark in fits_remarks(records):
         yield Notice(sentence(remark))
     yield from _searches(reading)
+
+
+def _far_values(reading: Reading) -> Iterator[Block]:
+    if reading.space is None:
+        return
+    try:
+        seen = observations_of_all(reading.study, reading.space)
+    except SlayrError as error:
+        yield Notice(str(error), "warning")
+        return
+    for goal, observed in zip(goals_of(reading.study), seen, strict=True):
+        if text := far_values_text(goal, observed):
+            yield Notice(f"{text}.", "warning")
 
 
 def _searches(reading: Reading) -> Iterator[Block]:

@@ -16,7 +16,7 @@ from slayr_py.study.results.report.blocks import Notice
 from slayr_py.study.results.report.page import SECTIONS, render, section, write_report
 from slayr_py.study.results.report.reading import Absent, Reading
 from slayr_py.study.results.report.stopping import stopping
-from slayr_py.study.storage.attributes import FIT_KEY, REGRET_KEY, STUDY_KEY, SUGGESTION_KEY
+from slayr_py.study.storage.attributes import ERROR_KEY, FIT_KEY, REGRET_KEY, STUDY_KEY, SUGGESTION_KEY
 
 TITLES = [title for _, title, _ in SECTIONS]
 
@@ -236,6 +236,21 @@ def test_known_errors_are_error_bars_and_a_column(plane):
     page = render(Reading(study))
     assert "one known standard deviation (y_sd) of 1 trials" in words(page)
     assert ">sd</button>" in page
+
+
+def test_a_damaged_error_of_a_value_leaves_the_section_of_fits_whole(plane):
+    study = filled(plane, 8)
+    study.add_trial(
+        optuna.trial.create_trial(
+            value=1.0,
+            params=study.trials[0].params,
+            distributions=study.trials[0].distributions,
+            user_attrs={ERROR_KEY: -1.0},
+        )
+    )
+    text = words(part(render(Reading(study, fit=without_stan(study, plane))), "fits"))
+    assert "trial 8 has the user attribute 'y_sd' = -1.0" in text
+    assert "incomplete" not in text
 
 
 def test_two_hundred_trials_stay_small(plane):
