@@ -6,7 +6,7 @@ from slayr_py.inference.functions import DrawnFunctions as DrawnFunctions, draw_
 from slayr_py.inference.gaussian_process import GaussianProcess
 from slayr_py.inference.log_sum_exp import log_sum_exp
 from slayr_py.inference.mixture import worst_of
-from slayr_py.inference.model import NOISE_FLOOR, Model, Warp
+from slayr_py.inference.model import NOISE_FLOOR, AutoWarp, Model, Warp
 from slayr_py.inference.modes.laplace import find_mode, hessian, laplace_draws, laplace_evidence
 from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.modes.marginal import ExactMarginal, Marginal

@@ -14,7 +14,7 @@ from typing_extensions import Unpack
 from slayr_py.arguments import check_flag, check_integer
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, level_outside
-from slayr_py.inference.model import Likelihood, Model, Warp
+from slayr_py.inference.model import AutoWarp, Likelihood, Model, Warp
 from slayr_py.inference.named_priors import Priors
 from slayr_py.inference.observed import check_errors, observe
 from slayr_py.inference.part import Part
@@ -196,6 +196,12 @@ class GaussianProcess:
         gp = copy(self)
         gp.models = tuple(model.with_errors(errors) for model in self.models)
         return self if gp.models == self.models else gp
+
+    def with_warp(self, warp: AutoWarp, note: str) -> GaussianProcess:
+        """Return the Gaussian process with another warp for "auto", and the reason as a note on its fits."""
+        gp = copy(self)
+        gp.models = tuple(model.with_warp(warp, note) for model in self.models)
+        return gp
 
     def prepare(self, progress: Callable[[str], None] | None = None) -> None:
         """Find or assemble CmdStan and compile the programs before the first fit.

@@ -37,7 +37,12 @@ from slayr_py.space import Encoded, FloatArray, Space, Within, as_encoder, encod
 
 Warp = Literal["auto", "none", "log", "best"]
 """Transformations of the targets: "log" compresses large values, "best" values above the best one, see
-`slayr_py.inference.warp`; "auto" is "log", and "none" if errors of the observations are known."""
+`slayr_py.inference.warp`; "auto" is "log", in a study also "best", and "none" if errors of the observations are known."""
+
+AutoWarp = Literal["log", "best"]
+"""Warps that "auto" may stand for, besides none."""
+
+_WARPS = {"none": (), "log": (WARP,), "best": (PIVOT_WARP,)}
 
 Likelihood = Literal["gaussian", "probit"]
 """Observations of the function: numbers with Gaussian noise, or binary ones, P(success) = Phi(f)."""
@@ -64,7 +69,9 @@ class Model:
     pivot : float, optional
         Pivot of the warp "best", on the standardised scale; None for the best target.
     given_warp : {"none", "log", "best", "auto"}
-        The argument; "auto" allows :meth:`with_errors` to leave out the warp.
+        The argument; "auto" allows :meth:`with_errors` to leave out the warp, and :meth:`with_warp` to choose another.
+    auto_warp : {"log", "best"}
+        The warp that "auto" stands for.
     left_out : tuple of str
         Notes for the diagnostics of a fit.
     likelihood : {"gaussian", "probit"}
@@ -83,6 +90,7 @@ class Model:
         noise_floor: float = NOISE_FLOOR,
         pivot: float | None = None,
         left_out: tuple[str, ...] = (),
+        auto_warp: AutoWarp = "log",
     ) -> None:
         if warp not in get_args(Warp):
             raise DataError(f"unknown warp {warp!r}{did_you_mean(warp, get_args(Warp))}")
@@ -94,7 +102,8 @@ class Model:
                 f"warp={warp!r} is not supported with likelihood='probit'; use warp='none', or likelihood='gaussian'"
             )
         self.given_warp: Warp = warp
-        self.warp: Literal["none", "log", "best"] = "log" if warp == "auto" else warp
+        self.auto_warp: AutoWarp = auto_warp
+        self.warp: Literal["none", "log", "best"] = auto_warp if warp == "auto" else warp
         self.pivot = pivot
         self.left_out = left_out
         self.noise_floor = noise_floor
@@ -175,6 +184,18 @@ class Model:
         note = "no warp, since errors of observations are known (y_sd): warp='auto'"
         return self._updated(priors, warp="none", left_out=(note,))
 
+    @property
+    def chooses_warp(self) -> bool:
+        """Whether :meth:`with_warp` may choose the warp: it is "auto", with the default prior."""
+        return self.given_warp == "auto" and self.priors[WARP.name] == _WARPS[self.warp][0].prior
+
+    def with_warp(self, warp: AutoWarp, note: str) -> Self:
+        """Return the model with another warp for "auto", and the reason as a note on its fits."""
+        if warp == self.auto_warp:
+            return self
+        priors = {name: prior for name, prior in self._chosen.items() if name != WARP.name}
+        return self._updated(priors, auto_warp=warp, left_out=(*self.left_out, note))
+
     def with_pivot(self, pivot: float) -> Self:
         """Return the model with this pivot of the warp "best", which is not positive, for all observations."""
         return self._updated(self._chosen, pivot=pivot)
@@ -187,6 +208,7 @@ class Model:
             "noise_floor": self.noise_floor,
             "pivot": self.pivot,
             "left_out": self.left_out,
+            "auto_warp": self.auto_warp,
         }
         return type(self)(self.encoder, self.kernel, priors, **(options | changes))
 
@@ -218,8 +240,7 @@ class Model:
         """Return the hyperparameters that do not belong to the kernel."""
         if self.likelihood == "probit":
             return MEAN, LATENT_SIGNAL, UNIT_NOISE
-        warps = {"none": (), "log": (WARP,), "best": (PIVOT_WARP,)}
-        return (MEAN, SIGNAL, NOISE, *warps[self.warp])
+        return (MEAN, SIGNAL, NOISE, *_WARPS[self.warp])
 
     @cached_property
     def fixed(self) -> dict[str, NDArray[np.bool_]]:
@@ -232,6 +253,7 @@ class Model:
             "kernel": {"name": self.kernel.name, "options": self.kernel.options()},
             "priors": {name: prior.asdict() for name, prior in self.priors.items()},
             "warp": self.given_warp,
+            "auto_warp": self.auto_warp,
             "likelihood": self.likelihood,
             "noise_floor": self.noise_floor,
             "space": encoder_to_json(self.encoder),
@@ -244,7 +266,8 @@ class Model:
         encoder = as_encoder(encoder_from_json(values["space"]), within)
         kernel = from_name(values["kernel"]["name"], encoder, **values["kernel"]["options"])
         floor = float(values["noise_floor"])
-        return cls(encoder, kernel, priors, values["warp"], values["likelihood"], noise_floor=floor)
+        warp, likelihood, chosen = (values[name] for name in ("warp", "likelihood", "auto_warp"))
+        return cls(encoder, kernel, priors, warp, likelihood, noise_floor=floor, auto_warp=chosen)
 
     def stan_data(
         self,

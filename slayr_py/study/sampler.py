@@ -64,10 +64,12 @@ class StanGPSampler(BaseSampler):
         As in `GaussianProcess`. The default of ``sigma_n`` is LogNormal(-4, 0.5), unless the objective is ``noisy``
         or the study has past experiments.
     warp : {"auto", "none", "log", "best"}, default "auto"
-        As in `GaussianProcess`: "auto" and "log" compress bad values, which are the large ones of a minimised and the
-        small ones of a maximised objective. The model can then describe good configurations better. "best" compresses
-        the distance to the best value, for objectives whose good values differ by orders of magnitude. Known errors
-        (``y_sd``) turn "auto" into "none", and are an error with "log" and "best".
+        As in `GaussianProcess`: "log" compresses bad values, which are the large ones of a minimised and the small ones
+        of a maximised objective. The model can then describe good configurations better. "best" compresses the distance
+        to the best value, for objectives whose good values differ by orders of magnitude. "auto" is "log" until "best"
+        predicts the values much better, which the notes of a fit then say; it stays "log" with several objectives, a
+        stack or a search of kernels, ``noisy=True`` or a prior of ``warp``. Known errors (``y_sd``) turn "auto" into
+        "none", and are an error with "log" and "best".
     initial_configs : sequence of mappings, optional
         An initial design to use instead of the Sobol design; `n_initial` is then its length.
     noisy : bool, default False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from optuna import Study
@@ -14,10 +14,13 @@ from slayr_py.inference import GaussianProcess, Priors
 from slayr_py.kernels import Kernel, Stack, from_name as kernel_from_name
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder
+from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.kernel_searches import LoopSearch, default_search, on_space
 from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.session import Session
+from slayr_py.study.model.warp_choice import with_chosen_warp
 from slayr_py.study.storage.attributes import kernel_record
+from slayr_py.study.storage.objectives import has_several
 from slayr_py.study.storage.trials import Observations
 
 
@@ -32,11 +35,17 @@ class GivenKernel:
         Kernel of the models of failures and constraints.
     automatic : bool
         Whether "auto" has chosen the kernel.
+    noisy : bool
+        Whether the objective is noisy.
+    fits : FitCache
+        Fits that choose the warp.
     """
 
     gp: GaussianProcess
     first_kernel: Kernel
     automatic: bool = False
+    noisy: bool = False
+    fits: FitCache = field(default_factory=FitCache)
 
     @property
     def kernel(self) -> Kernel | Stack:
@@ -52,12 +61,15 @@ class GivenKernel:
         self.gp.prepare(progress)
 
     def model(self, study: Study, trial: FrozenTrial, observed: Observations, seed: int) -> GaussianProcess:
-        """Return the only model."""
-        return self.gp
+        """Return the model for a suggestion, that of all observations."""
+        return self.latest(study, observed)
 
     def latest(self, study: Study, observed: Observations) -> GaussianProcess:
-        """Return the only model."""
-        return self.gp
+        """Return the model for all observations; with one kernel and one exact objective, "auto" chooses the warp."""
+        exact = not (self.noisy or has_several(study) or observed.errors is not None)
+        if not exact or self.gp.is_stack or not self.gp.model.chooses_warp:
+            return self.gp
+        return with_chosen_warp(study, self.gp, observed, self.fits)
 
 
 Surrogate = GivenKernel | LoopSearch
@@ -83,7 +95,7 @@ def surrogate_of(
         plain = GaussianProcess(encoder, kernel_from_name("auto", encoder), priors, options.warp)
         return LoopSearch(search, plain, priors, n_initial, session)
     gp = GaussianProcess(encoder, kernel, priors, options.warp)
-    return GivenKernel(gp, gp.models[0].kernel, automatic=kernel == "auto")
+    return GivenKernel(gp, gp.models[0].kernel, automatic=kernel == "auto", noisy=options.noisy)
 
 
 def check_inferable(kernel: str | Kernel | Stack | KernelSearch) -> None:

@@ -184,4 +184,4 @@ def _recorded_model(study: Study, last: RecordedFits) -> SpaceModel:
     kernel = models[0].kernel
     gp = GaussianProcess.of(models, None if last.stack else kernel)  # with the priors of each part
     options = SamplerOptions.of(noisy=is_declared_noisy(study), method=method)
-    return SpaceModel(gp.encoder, options, Session(), GivenKernel(gp, kernel))
+    return SpaceModel(gp.encoder, options, Session(), GivenKernel(gp, kernel, noisy=options.noisy))

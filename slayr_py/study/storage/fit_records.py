@@ -150,6 +150,8 @@ def last_warm_start(
         if fitted == ranges:
             continue
         if earlier.number < number and start_key in earlier.user_attrs:
+            if stored(earlier.user_attrs, fit_key).get("auto_warp") != gp.model.auto_warp:
+                return None
             try:
                 start = WarmStart.fromdict(stored(earlier.user_attrs, start_key))
                 gp.model.check_start(start, METHODS[options.method].chains_of_start(options))

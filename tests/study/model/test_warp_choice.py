@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import numpy as np
+import optuna
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+import slayr_py as sl
+from slayr_py.errors import InferenceError
+from slayr_py.kernels import Stack
+from slayr_py.space import Encoder
+from slayr_py.study import StanGPSampler, load, posterior_of
+from slayr_py.study.model.fit_cache import FitCache
+from slayr_py.study.model.warp_choice import with_chosen_warp
+from slayr_py.study.sampler import declared_space_of
+from slayr_py.study.storage.trials import observations
+
+SPACE = ConfigurationSpace({"x": (0.0, 1.0), "z": (0.0, 1.0)})
+
+
+def decades(config):
+    """Values from 1e-3 to 10."""
+    return 10 ** (5 * ((config["x"] - 0.3) ** 2 + (config["z"] - 0.6) ** 2) - 3)
+
+
+def smooth(config):
+    return (config["x"] - 0.3) ** 2 + np.sin(3 * config["z"])
+
+
+def study_of(function, n, direction="minimize", **options):
+    """A study with n Sobol points as trials."""
+    sampler = StanGPSampler(SPACE, seed=1, n_initial=2, **options)
+    study = optuna.create_study(sampler=sampler, direction=direction)
+    sign = -1.0 if direction == "maximize" else 1.0
+    floats = {name: optuna.distributions.FloatDistribution(0.0, 1.0) for name in SPACE}
+    for config in Encoder(SPACE).sobol(n, seed=3):
+        value = sign * function(config)
+        study.add_trial(optuna.trial.create_trial(params=dict(config), distributions=floats, value=value))
+    return study
+
+
+def chosen(study):
+    """The Gaussian process for the next suggestion."""
+    model = declared_space_of(study)
+    observed = observations(study, SPACE)
+    return model.surrogate_of(study).latest(study, observed)
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_values_that_differ_by_orders_of_magnitude_choose_the_warp_from_the_best_value(direction):
+    gp = chosen(study_of(decades, 16, direction))
+    assert gp.warp == "best"
+    (note,) = gp.model.left_out
+    assert "warp 'best': the first 16 values have a leave-one-out log density that is" in note
+    assert chosen(study_of(smooth, 16, direction)).warp == "log"
+
+
+@pytest.mark.stan
+def test_the_warp_is_chosen_from_the_first_values_at_growing_numbers():
+    assert chosen(study_of(decades, 10)).warp == "log"
+    at = [chosen(study_of(decades, n)).model.left_out for n in (16, 23)]
+    assert at[0] == at[1] and at[0] != chosen(study_of(decades, 24)).model.left_out
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"warp": "log"},
+        {"warp": "none"},
+        {"noisy": True},
+        {"priors": {"warp": sl.LogNormal(-1.0, 0.5)}},
+        {"kernel": Stack(["MAT52", "SE"])},
+    ],
+    ids=["log", "none", "noisy", "prior", "stack"],
+)
+def test_a_warp_or_prior_of_the_user_a_stack_and_noise_leave_the_warp(options):
+    assert chosen(study_of(decades, 16, **options)).warp == options.get("warp", "log")
+
+
+@pytest.mark.stan
+def test_known_errors_leave_no_warp():
+    study = study_of(decades, 16)
+    floats = study.trials[0].distributions
+    told = {"params": {"x": 0.5, "z": 0.5}, "distributions": floats, "value": 1.0, "user_attrs": {"y_sd": 0.1}}
+    study.add_trial(optuna.trial.create_trial(**told))
+    assert chosen(study).with_errors(observations(study, SPACE).errors).warp == "none"
+
+
+def test_a_fit_that_fails_leaves_the_warp(monkeypatch):
+    study = study_of(decades, 16)
+    gp = sl.GaussianProcess(SPACE, warp="auto")
+
+    def failing(*arguments, **options):
+        raise InferenceError("no mode")
+
+    monkeypatch.setattr(type(gp), "fit", failing)
+    assert with_chosen_warp(study, gp, observations(study, SPACE), FitCache()) is gp
+
+
+@pytest.mark.stan
+def test_a_study_that_changes_its_warp_starts_cold_and_is_repeated_bit_for_bit(tmp_path):
+    storage = f"sqlite:///{tmp_path}/study.db"
+    result = sl.minimize(decades, SPACE, budget=13, n_initial=9, seed=2, storage=storage, study_name="decades")
+    starts = {}
+    for number in range(9, 13):
+        posterior = posterior_of(result.study, number)  # warns if a draw differs
+        starts[number] = (posterior.parts[0].model.warp, posterior.record["start"] is None)
+    assert starts == {9: ("log", True), 10: ("log", False), 11: ("best", True), 12: ("best", False)}
+    loaded = load(storage).posterior()
+    assert loaded.parts[0].model.warp == "best"
+    np.testing.assert_array_equal(loaded.parts[0].draws["warp"], result.posterior().parts[0].draws["warp"])
