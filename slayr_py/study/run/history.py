@@ -228,16 +228,21 @@ def _warn_of_kept(study: Study, matching: Matching) -> None:
         if len(untold) > 1:
             what, where, them = f"{len(untold)} experiments", "are running at these configurations", "them"
         _warn(f"left out: {what} of the history, since {_which(study, untold)} {where}: tell {them}")
-    noisy = is_noisy(study)  # another value of its own trial is a repeated evaluation
+    noisy = is_noisy(study)
     finished = [trial for trial in matching.absent if trial.state not in (TrialState.RUNNING, TrialState.PRUNED)]
     left = _by_key(
-        (trial for trial in finished if is_history(trial) or (trial.state == TrialState.COMPLETE and not noisy)),
+        (trial for trial in finished if is_history(trial) or trial.state == TrialState.COMPLETE),
         lambda trial: _key(trial.params, None),
     )
     corrected = []
     for experiment in matching.added:
-        if not experiment.pending and (same := left.get(_key(experiment.params, None))):
-            trial = same.pop(0)
+        if experiment.pending:
+            continue
+        repeated = noisy and experiment.values is not None  # another value of an own trial is one more evaluation
+        same = left.get(_key(experiment.params, None), [])
+        trial = next((trial for trial in same if is_history(trial) or not repeated), None)
+        if trial is not None:
+            same.remove(trial)
             stored, new = (_value_text(values) for values in (finite_values(trial), experiment.values))
             corrected.append(f"trial {trial.number} ({stored}, in the history {new})")
     if corrected:

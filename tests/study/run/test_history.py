@@ -373,6 +373,19 @@ def test_a_repeated_evaluation_of_a_noisy_study_is_no_correction(plane, noisy):
     assert "keeps the stored result of trial 0 (20," in said[0]
 
 
+@pytest.mark.parametrize(("noisy", "sd"), [(False, None), (True, None), (False, 0.1)])
+def test_a_withdrawn_result_of_an_own_trial_is_reported_also_with_noise(plane, noisy, sd):
+    options = {"storage": optuna.storages.InMemoryStorage(), "study_name": "s", "noisy": noisy}
+    _, study = warnings_of(plane, **options)
+    trial = ask(study)
+    tell(study, trial, 1.1, sd=sd)
+    said, study = warnings_of(plane, history=[(trial.params, 1.1), (trial.params, None)], **options)
+    assert (said, states(study)) == ([], ["COMPLETE", "FAIL"])  # a repetition has failed
+    said, study = warnings_of(plane, history=[(trial.params, None), (trial.params, None)], **options)
+    assert states(study) == ["COMPLETE", "FAIL", "FAIL"]
+    assert "keeps the stored result of trial 0 (1.1, in the history failed)" in said[0]
+
+
 def test_a_history_without_rows_lacks_all_of_them(plane):
     options = {"storage": optuna.storages.InMemoryStorage(), "study_name": "s"}
     warnings_of(plane, history=PAST, **options)
