@@ -57,6 +57,7 @@ def sample_optima(
     rng: np.random.Generator,
     feasibility: Sequence[Posterior] = (),
     fixed: Fixed | None = None,
+    scale: float = 1.0,
 ) -> Optima:
     """Draw functions from the posterior and find the minimum of each, the maximum if larger values are better.
 
@@ -70,15 +71,17 @@ def sample_optima(
         Models of failures and constraints, of which functions are drawn too: see `sample_regret`.
     fixed : Fixed, optional
         Values that all minima have.
+    scale : float
+        Factor on the posterior standard deviations of the function, as of `sample_regret`.
 
     Raises
     ------
     InferenceError
         If a joint covariance is not positive definite up to rounding errors.
     """
-    anchors = anchors_of_minima(posterior, evaluated[:1], rng, feasibility, fixed)[0]
+    anchors = anchors_of_minima(posterior, evaluated[:1], rng, feasibility, fixed, scale)[0]
     both = evaluated.concatenate(anchors.encoded)
-    draws = JointDraws.draw(posterior, both, rng, feasibility, _DRAWS, _FUNCTIONS)
+    draws = JointDraws.draw(posterior, both, rng, feasibility, _DRAWS, _FUNCTIONS, scale)
     at_evaluated = draws.at(evaluated)
     rows = distinct(evaluated)
     pool = Candidates.at(evaluated[rows], rng, fixed).join(anchors).join(candidates(posterior, rng, _ELSEWHERE, fixed))

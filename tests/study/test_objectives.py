@@ -11,6 +11,7 @@ from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 from slayr_py.study import ask, config_of, create_study, posterior_of, replay, suggestion_table, tell
+from slayr_py.study.model import prediction_error
 from slayr_py.study.model.incumbent import front_task
 from slayr_py.study.run import stopping
 from slayr_py.study.storage.attributes import suggestion_record
@@ -239,7 +240,7 @@ def test_the_functions_of_an_objective_whose_model_was_too_certain_vary_more(mon
     scales = []
     draw = stopping.draw_fronts
     monkeypatch.setattr(stopping, "draw_fronts", lambda task, rng: scales.append(task.scales) or draw(task, rng))
-    monkeypatch.setattr(stopping, "prediction_error", lambda *given: [0.5, 3.0][given[3]])
+    monkeypatch.setattr(prediction_error, "prediction_error", lambda *given: [0.5, 3.0][given[3]])
     assert sl.Regret(1e-3).estimate(run(budget=6).study).inflation == 3.0
     assert scales == [[1.0, 3.0]]
 

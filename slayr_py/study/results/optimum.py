@@ -15,6 +15,7 @@ from slayr_py.arguments import check_number, check_probability
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, jsonable
+from slayr_py.study.model.prediction_error import inflation_of
 from slayr_py.study.results.figures import optimum_figure
 from slayr_py.study.results.recommendation import feasibility_of_all
 from slayr_py.study.sampler import declared_space_of, fixed_for_results
@@ -81,7 +82,8 @@ def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, li
         raise DataError(f"study {study.study_name!r} has no feasible trial to compare with the optimum")
     models = feasibility_of_all(study, posterior.encoder.space)
     with one_thread():
-        optima = sample_optima(posterior, evaluated[rows], np.random.default_rng(seed), models, fixed)
+        scale = inflation_of(study, posterior, observed)
+        optima = sample_optima(posterior, evaluated[rows], np.random.default_rng(seed), models, fixed, scale)
     return optima, [observed.numbers[row] for row in rows]
 
 

@@ -282,10 +282,11 @@ class Result:
     def optimum(self, seed: int = 1) -> Optimum:
         """Return where the optimum is: an interval for each number, a probability for each level and branch.
 
-        Functions are drawn from the posterior, and the optimum of each of them is found. Models of failures and
-        constraints are drawn too. Constraints on inputs hold, and so do ``fixed`` values unless the study was loaded.
-        The posterior is that of the model: a feature of the function that no evaluation has shown is not in it. The
-        first use fits the model as `recommended` does.
+        Functions are drawn from the posterior, and the optimum of each of them is found. As for `slayr_py.Regret`,
+        they vary more if the suggestions' predictions were too certain. Models of failures and constraints are drawn
+        too. Constraints on inputs hold, and so do ``fixed`` values unless the study was loaded. The posterior is that
+        of the model: a feature of the function that no evaluation has shown is not in it. The first use fits the model
+        as `recommended` does.
 
         Parameters
         ----------

@@ -17,12 +17,12 @@ from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray, jsonable
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.model.incumbent import counts_as_noisy, front_task
+from slayr_py.study.model.prediction_error import inflation_of
 from slayr_py.study.model.proposer import FittedModels
 from slayr_py.study.sampler import declared_space_of
-from slayr_py.study.storage.attributes import REGRET_KEY, regret_records, stopping_record, suggestion_record
+from slayr_py.study.storage.attributes import REGRET_KEY, regret_records, stopping_record
 from slayr_py.study.storage.objectives import given_reference, goals_of
 from slayr_py.study.storage.optuna_private import is_in_loop, partly_fixed
-from slayr_py.study.storage.suggestion import Predicted, SuggestionRecord
 from slayr_py.study.storage.trials import Observations
 from slayr_py.threads import ignoring_underflow, one_thread
 
@@ -231,7 +231,7 @@ def _sample_one(
     if row is None:
         return None
     feasibility = [fit.posterior for fit in fitted.feasibility]
-    inflation = max(1.0, prediction_error(study, fitted.posterior, first))
+    inflation = inflation_of(study, fitted.posterior, first)
     incumbent = fitted.posterior.train[[row]]
     regret = sample_regret(fitted.posterior, incumbent, rng, feasibility, declared.fixed_for_run(study), inflation)
     return Sampled(first, first.numbers[row], inflation, regret)
@@ -252,36 +252,8 @@ def _sample_several(
     if task is None:
         return None
     pairs = zip(fitted.posteriors, observed, strict=True)
-    scales = [max(1.0, prediction_error(study, posterior, each, j)) for j, (posterior, each) in enumerate(pairs)]
+    scales = [inflation_of(study, posterior, each, j) for j, (posterior, each) in enumerate(pairs)]
     return Sampled(observed[0], None, max(scales), draw_fronts(replace(task, scales=scales), rng).gained)
-
-
-def prediction_error(study: Study, posterior: Posterior, observed: Observations, objective: int = 0) -> float:
-    """Return the root mean squared standardised error of what each suggestion predicted before its evaluation.
-
-    It is about 1 for a model that is as certain as it should be. The unit of an error is the root of the sum of squares
-    of the predicted standard deviation, of the spread of a new observation there under the present posterior, and of
-    the known error of the value. It is 0 before the first suggestion by a model.
-    """
-    trials = study.get_trials(deepcopy=False)
-    records = [_predicted(suggestion_record(trials[number]), objective) for number in observed.numbers]
-    known = {row: record for row, record in enumerate(records) if record is not None}
-    if not known:
-        return 0.0
-    rows = list(known)
-    mean = np.array([record["mean"] for record in known.values()])
-    sd = np.array([record["sd"] for record in known.values()])
-    noise = posterior.predict(posterior.train[rows]).with_noise().centre_and_spread()[1]
-    error = observed.y[rows] - mean
-    scale = np.hypot(np.hypot(sd, noise), observed.y_sd[rows])  # squares of tiny or huge values would not be finite
-    standardised = np.divide(error, scale, out=np.zeros_like(error), where=(error != 0) | (scale != 0))
-    return float(np.sqrt(np.mean(np.square(standardised))))
-
-
-def _predicted(record: SuggestionRecord, objective: int) -> Predicted | None:
-    """Return what a suggestion predicted of an objective; None if it is not by a model."""
-    parts = record.get("objectives")
-    return (record if parts is None else parts[objective]).get("predicted")
 
 
 def _incumbent(study: Study, posterior: Posterior, observed: Observations, declared: DeclaredSpace) -> int | None:

@@ -8,6 +8,7 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 import slayr_py as sl
+from slayr_py.study.model import prediction_error
 from slayr_py.study.results.report.optimum import optimum as section_of_optimum
 from slayr_py.study.results.report.page import section
 from slayr_py.study.results.report.reading import Reading
@@ -43,6 +44,16 @@ def test_the_optimum_has_intervals_probabilities_and_the_best_trial(result):
     for epsilon, blocks in ((None, 3), (0.5, 4), (1e-9, 4)):
         reading = Reading(result.study, None, result._posterior_of_all, epsilon)
         assert len(section(reading, "o", "O", section_of_optimum).blocks) == blocks
+
+
+@pytest.mark.stan
+def test_functions_vary_more_if_the_model_was_too_certain_as_for_the_stopping_rule(result, monkeypatch):
+    spreads = []
+    for error in (0.5, 4.0):
+        monkeypatch.setattr(prediction_error, "prediction_error", lambda *_, error=error: error)
+        assert sl.Regret(0.1).estimate(result.study).inflation == max(1.0, error)
+        spreads.append(result.optimum().draws["value"].std())
+    assert spreads[1] > 2 * spreads[0]
 
 
 @pytest.mark.stan

@@ -18,6 +18,7 @@ import slayr_py as sl
 from slayr_py.errors import DataError
 from slayr_py.inference import GaussianProcess
 from slayr_py.study import StanGPSampler, create_study, regret_table
+from slayr_py.study.model import prediction_error
 from slayr_py.study.run import stopping
 from slayr_py.study.storage.attributes import SUGGESTION_KEY, regret_records
 from slayr_py.study.storage.trials import observations
@@ -140,7 +141,7 @@ def test_a_model_that_was_too_certain_has_a_wider_regret(quick, monkeypatch):
         """Return a record whose prediction is 100 of its standard deviations away from the value."""
         return {"predicted": {"mean": trial.value - 30.0, "sd": 0.3}} if trial.number >= 4 else {}
 
-    monkeypatch.setattr(stopping, "suggestion_record", surprised)
+    monkeypatch.setattr(prediction_error, "suggestion_record", surprised)
     wide = loose().estimate(study)
     assert wide.inflation > max(10.0, 5 * fair.inflation) and wide.upper > 2 * fair.upper
     assert regret_table(study)["inflation"].iloc[-1] == wide.inflation
@@ -211,7 +212,7 @@ def test_the_unit_of_an_error_has_all_that_makes_a_value_uncertain():
     spread = SimpleNamespace(centre_and_spread=lambda: (None, np.array([3.0, 3.0])))
     prediction = SimpleNamespace(with_noise=lambda: spread)
     posterior = SimpleNamespace(train=np.zeros(3), predict=lambda _: prediction)
-    found = stopping.prediction_error(study, posterior, observations(study, LINE))
+    found = prediction_error.prediction_error(study, posterior, observations(study, LINE))
     assert found == pytest.approx(np.sqrt((2.0**2 + 1.0**2) / 2))  # errors 14 and -7 in units of 7
 
 
