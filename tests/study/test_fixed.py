@@ -46,7 +46,9 @@ def test_results_compare_configurations_with_the_fixed_values(plane, quick):
     assert result.recommended.config == {"x": 3.0, "y": 2.5}
     assert Regret(1.0).estimate(study).incumbent == 5
     assert "best_value=21.25" in repr(result) and "best: 21.25" in result._repr_html_()
-    assert "best so far with the fixed values y=2.5: 21.25" in str(result.plot_convergence().axes[0].get_legend().texts)
+    axes = result.plot_convergence().axes[0]
+    assert "best so far: 21.25" in str(axes.get_legend().texts)
+    assert "best so far with the fixed values y=2.5" in axes.get_xlabel()
     other = Result(create_study(plane, n_initial=1, seed=1, history=past, fixed={"x": 9.0}, **quick), plane)
     assert "no feasible trial with the fixed values x=9.0" in repr(other) and "best" not in other._repr_html_()
     with pytest.raises(DataError, match="no feasible trial with the fixed values x=9.0; result.study.best_trial"):
@@ -63,7 +65,9 @@ def test_results_compare_the_trials_with_the_values_of_a_partial_fixed_sampler(p
     study.sampler = optuna.samplers.PartialFixedSampler({"y": 2.5}, study.sampler)
     result = Result(study, plane)
     assert result.best_config == {"x": 3.0, "y": 2.5} and result.best_value == 21.25
-    assert "best so far with the fixed values y=2.5: 21.25" in str(result.plot_convergence().axes[0].get_legend().texts)
+    axes = result.plot_convergence().axes[0]
+    assert "best so far: 21.25" in str(axes.get_legend().texts)
+    assert "best so far with the fixed values y=2.5" in axes.get_xlabel()
     assert fixed_for_results(study, Encoder(plane)).values == {"y": 2.5}
     for inner in (StanGPSampler(seed=1), optuna.samplers.RandomSampler(1)):  # without a declared space
         study.sampler = optuna.samplers.PartialFixedSampler({"y": 2.5}, inner)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from io import BytesIO
 from itertools import combinations
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pandas as pd
 from optuna import Study
 from optuna.trial import TrialState
 
+from slayr_py.display import shortened
 from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
 from slayr_py.study.results.colours import BEST, DESIGN, FAILED, TRIAL, VIOLATING
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BARS = 12  # most levels of which those that are never optimal are drawn too
+_LINE = 60  # characters of a line of text below the axes
+_LONGEST = 200  # characters of the fixed values
 _LABELS = 24  # characters of level labels that fit side by side into a panel
 # Column, label, colour, vertical shift in rows.
 _SERIES = (("first", "first-order", TRIAL, 0.15), ("total", "total, with interactions", BEST, -0.15))
@@ -115,15 +119,19 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
         comparable = np.isin(number, [trial.number for trial in comparable_trials(study)])
         if comparable.any():
             best = running.accumulate(value[comparable])
-            label = f"best so far{fixed_values_text(study)}"
-            axes.step(number[comparable], best, where="post", color=BEST, lw=1.8, label=f"{label}: {best[-1]:.6g}")
+            label = f"best so far: {best[-1]:.6g}"
+            axes.step(number[comparable], best, where="post", color=BEST, lw=1.8, label=label)
         # With a linear axis a few very bad trials would hide all differences between the others.
         if value.min() > 0 and value.max() > 1e3 * value.min():
             axes.set_yscale("log")
     failed = [trial.number for trial in trials if trial.state == TrialState.FAIL]
     if failed:
         axes.plot(failed, [0.02] * len(failed), "x", color=FAILED, transform=axes.get_xaxis_transform(), label="failed")
-    axes.set_xlabel("trial")
+    label = "trial"
+    if fixed := fixed_values_text(study):
+        # Below the axes: the layout takes room from them for a wide legend, but not for a wide label.
+        label += f"\n{fill(shortened(f'best so far{fixed}', _LONGEST), _LINE)}"
+    axes.set_xlabel(label, parse_math=False)
     axes.set_ylabel("objective")
     figure.suptitle(study.study_name, parse_math=False)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

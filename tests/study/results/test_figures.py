@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pandas as pd
+import pytest
 from IPython.core.formatters import DisplayFormatter
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -51,8 +52,22 @@ def test_the_best_so_far_leaves_out_trials_with_other_fixed_values(plane):
     for x, value in ((2.0, -5.0), (1.0, 4.0), (1.0, 3.0)):
         study.enqueue_trial({"x": x, "y": value + 6})
         study.tell(ask(study), value)
-    lines = {line.get_label(): line for line in convergence_figure(study).axes[0].lines}
-    assert lines["best so far with the fixed values x=1.0: 3"].get_ydata().tolist() == [4.0, 3.0]
+    (axes,) = convergence_figure(study).axes
+    lines = {line.get_label(): line for line in axes.lines}
+    assert lines["best so far: 3"].get_ydata().tolist() == [4.0, 3.0]
+    assert axes.get_xlabel() == "trial\nbest so far with the fixed values x=1.0"
+
+
+@pytest.mark.parametrize("count", [2, 40])
+def test_fixed_values_leave_room_for_the_axes(count):
+    names = [f"optimizer_{number}" for number in range(count)]
+    space = {name: ["adam_with_decay", "sgd"] for name in names} | {"x": (0.0, 1.0)}
+    study = create_study(space, n_initial=2, seed=1, fixed=dict.fromkeys(names, "adam_with_decay"))
+    study.tell(ask(study), 1.0)
+    figure = convergence_figure(study)
+    figure.draw_without_rendering()
+    place = figure.axes[0].get_position()
+    assert place.width > 0.7 and place.height > 0.5
 
 
 def test_ellipses_have_two_standard_deviations_to_each_side(plane):
@@ -128,7 +143,7 @@ def test_fixed_values_are_not_read_as_formulas():
     study.tell(ask(study), 1.0)
     figure = convergence_figure(study)
     figure.draw_without_rendering()
-    assert "frac" in figure.axes[0].get_legend().get_texts()[-1].get_text()
+    assert "frac" in figure.axes[0].get_xlabel()
 
 
 def test_labels_of_levels_do_not_overlap():
