@@ -5,7 +5,7 @@ Names are plain text, drawn with ``parse_math=False``: a dollar sign does not st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from itertools import combinations
 from textwrap import fill
@@ -222,8 +222,7 @@ def front_figure(
     for axis, (across, up) in zip(axes, pairs, strict=True):
         places = [across.number, up.number]
         if band is not None:
-            steps = [band[name] for name in (goals[0].name, "low", "high")]
-            axis.fill_between(*steps, step="post", color=BEST, alpha=0.2, lw=0, label="credible band")
+            axis.fill_between(*_between(band, goals), color=BEST, alpha=0.2, lw=0, label="credible band")
         if beliefs is not None:
             _draw_ellipses(axis, *(each[:, places] for each in beliefs))
         if outside:
@@ -234,6 +233,16 @@ def front_figure(
         axis.set_ylabel(_label(up), parse_math=False)
     axes[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     return figure
+
+
+def _between(band: pd.DataFrame, goals: Sequence[Goal]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return places of the first objective and both ends of a band that also holds between its rows.
+
+    The best second value at a place is at least as good as in the row before, and at most as good as in the next one.
+    """
+    worse, better = ("low", "high") if goals[1].maximize else ("high", "low")
+    places = np.repeat(band[goals[0].name].to_numpy(), 2)[1:-1]
+    return places, np.repeat(band[worse].to_numpy()[:-1], 2), np.repeat(band[better].to_numpy()[1:], 2)
 
 
 def _draw_ellipses(axis: Any, centres: FloatArray, sds: FloatArray) -> None:

@@ -77,6 +77,20 @@ def test_ellipses_have_two_standard_deviations_to_each_side(plane):
     assert ellipse.get_center() == (1.0, 2.0) and (ellipse.width, ellipse.height) == (2.0, 1.0)
 
 
+@pytest.mark.parametrize("first", ["minimize", "maximize"])
+@pytest.mark.parametrize("second", ["minimize", "maximize"])
+def test_between_its_rows_the_band_reaches_from_the_worse_row_to_the_better_one(plane, first, second):
+    study = create_study(plane, directions={"a": first, "b": second})
+    signs = [1.0 if first == "minimize" else -1.0, -1.0 if second == "minimize" else 1.0]
+    places, values = np.array([0.0, 1.0, 3.0]), np.array([2.0, 5.0, 6.0])  # a worse first value, a better second one
+    ends = np.sort(np.outer(signs[1] * values, [0.9, 1.1]), axis=1)
+    band = pd.DataFrame({"a": signs[0] * places, "low": ends[:, 0], "median": signs[1] * values, "high": ends[:, 1]})
+    (drawn,) = front_figure(study, band).axes[0].collections
+    for place, low, high in ((0.5, 1.8, 5.5), (2.0, 4.5, 6.6)):
+        for value, inside in ((low - 0.01, False), (low + 0.01, True), (high - 0.01, True), (high + 0.01, False)):
+            assert drawn.get_paths()[0].contains_point((signs[0] * place, signs[1] * value)) == inside
+
+
 def test_the_first_row_of_the_importance_is_at_the_top():
     table = pd.DataFrame({"first": [0.6, 0.1], "total": [0.8, 0.2]}, index=["x", "y"])
     table = table.assign(**{f"{name}_{end}": table[name] for name in table for end in ("low", "high")})
