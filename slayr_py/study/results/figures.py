@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from optuna import Study
 from optuna.trial import TrialState
 
 from slayr_py.display import shortened
 from slayr_py.errors import DataError
-from slayr_py.space import FloatArray
+from slayr_py.space import Dimension, FloatArray
 from slayr_py.study.results.colours import BEST, DESIGN, FAILED, TRIAL, VIOLATING
 from slayr_py.study.results.front import Reference, hypervolume_curve, reference_of
+from slayr_py.study.results.report.figures import scale
 from slayr_py.study.results.tables import (
     comparable_trials,
     feasible_trials,
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BARS = 12  # most levels of which those that are never optimal are drawn too
+_BINS = 30  # bars of a histogram; most of integers have fewer
+_EXACT = 2**50  # up to it, the places halfway between integers are exact
 _LINE = 60  # characters of a line of text below the axes
 _LONGEST = 200  # characters of the fixed values
 _LABELS = 24  # characters of level labels that fit side by side into a panel
@@ -287,10 +291,11 @@ def _label(goal: Goal) -> str:
     return f"{goal.name} ({'larger' if goal.maximize else 'smaller'} is better)"
 
 
-def optimum_figure(table: pd.DataFrame, draws: pd.DataFrame) -> Figure:
+def optimum_figure(table: pd.DataFrame, draws: pd.DataFrame, dimensions: Sequence[Dimension] = ()) -> Figure:
     """Draw the location of the optimum: a histogram of each number, and the probability of each level.
 
-    Of parameters with more than twelve levels, those with probability 0 are left out.
+    Bars of integers have the same number of them, except for the last bar. Bars and axis of logarithmic parameters are
+    logarithmic. Of parameters with more than twelve levels, those with probability 0 are left out.
 
     Parameters
     ----------
@@ -298,6 +303,8 @@ def optimum_figure(table: pd.DataFrame, draws: pd.DataFrame) -> Figure:
         From `Optimum`: the probability of each level.
     draws : DataFrame
         A column for each parameter, in the order of the table; a row for each function drawn from the posterior.
+    dimensions : sequence of Dimension
+        The parameters, which say what is an integer and what is logarithmic.
 
     Returns
     -------
@@ -306,10 +313,15 @@ def optimum_figure(table: pd.DataFrame, draws: pd.DataFrame) -> Figure:
     """
     figure, every = shown_figure(2.2, len(draws.columns))
     parameters = table.groupby("parameter", sort=False)
+    kinds = {d.name: (d.kind == "integer", d.log) for d in dimensions}
     for axes, (name, rows), (_, values) in zip(every, parameters, draws.items(), strict=True):
         if pd.api.types.is_numeric_dtype(values):
-            known = values.dropna()
-            axes.hist(known, bins=30, weights=np.full(len(known), 1 / len(values)))
+            known = values.dropna().to_numpy(dtype=np.float64)
+            integer, log = kinds.get(str(name), (False, False))
+            counts, edges = _histogram(known, integer, log)
+            axes.bar(edges[:-1], counts / len(values), np.diff(edges), align="edge")
+            if integer or log:
+                scale(axes.xaxis, log, integer)
         else:
             if len(rows) > _BARS:
                 rows = rows[rows["probability"] > 0]
@@ -320,6 +332,22 @@ def optimum_figure(table: pd.DataFrame, draws: pd.DataFrame) -> Figure:
         axes.set_xlabel(name, parse_math=False)
         axes.set_ylabel("probability")
     return figure
+
+
+def _histogram(values: FloatArray, integer: bool, log: bool) -> tuple[NDArray[np.intp], FloatArray]:
+    """Return the counts of values and the edges of the bars; those of integers are halfway between them."""
+    if not integer or not len(values) or np.abs(values).max() > _EXACT:
+        counts, edges = np.histogram(np.log(values) if log else values, _BINS)
+        return counts, np.exp(edges) if log else edges
+    low, end = values.min() - 0.5, values.max() + 0.5
+    width = np.ceil((end - low) / _BINS)
+    growth = 0.0
+    if log and width > 1:
+        width, growth = 1.0, (end / low) ** (1 / _BINS) - 1
+    inner = [low]
+    while inner[-1] < end:
+        inner.append(inner[-1] + max(width, np.rint(growth * inner[-1])))
+    return np.histogram(values, [*inner[:-1], end])
 
 
 def importance_figure(table: pd.DataFrame) -> Figure:

@@ -14,7 +14,7 @@ from slayr_py.acquisition import Optima, sample_optima
 from slayr_py.arguments import check_number, check_probability
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior
-from slayr_py.space import Encoded, jsonable
+from slayr_py.space import Dimension, Encoded, jsonable
 from slayr_py.study.model.prediction_error import inflation_of
 from slayr_py.study.results.figures import optimum_figure
 from slayr_py.study.results.recommendation import feasibility_of_all
@@ -48,16 +48,19 @@ class Optimum:
     draws : DataFrame
         Location of the optimum of each drawn function, a column per parameter, NaN where it is inactive, and its
         "value". A parameter called "value" is the column "params_value".
+    dimensions : tuple of Dimension
+        The parameters, in the order of the table.
     """
 
     table: pd.DataFrame
     evaluated: pd.DataFrame
     value: tuple[float, float, float]
     draws: pd.DataFrame
+    dimensions: tuple[Dimension, ...]
 
     def plot(self) -> Figure:
         """Draw the location of the optimum: a histogram of each number, and the probability of each level."""
-        return optimum_figure(self.table, self.draws.drop(columns="value"))
+        return optimum_figure(self.table, self.draws.drop(columns="value"), self.dimensions)
 
     def __repr__(self) -> str:
         """Return the interval of the value and the table."""
@@ -99,7 +102,8 @@ def optimum(study: Study, posterior: Posterior, seed: int) -> Optimum:
         rows.append({"number": numbers[row], "probability": wins[row], **params})
     low, median, high = np.quantile(optima.values, _INTERVAL)
     draws = _table_of(encoded).rename(columns={"value": f"{PARAMETER}value"}).assign(value=optima.values)
-    return Optimum(_locations(encoded), pd.DataFrame(rows), (float(low), float(median), float(high)), draws)
+    interval = float(low), float(median), float(high)
+    return Optimum(_locations(encoded), pd.DataFrame(rows), interval, draws, tuple(encoded.encoder.dimensions))
 
 
 def good(study: Study, posterior: Posterior, epsilon: float, probability: float, seed: int) -> pd.DataFrame:

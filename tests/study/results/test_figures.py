@@ -9,6 +9,7 @@ from IPython.core.formatters import DisplayFormatter
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from slayr_py.space import Dimension
 from slayr_py.study import ask, convergence_figure, create_study
 from slayr_py.study.results.figures import cost_figure, front_figure, importance_figure, optimum_figure
 from slayr_py.study.storage.costs import cumulative
@@ -170,6 +171,38 @@ def test_labels_of_levels_do_not_overlap():
     many, short = (axes.get_xticklabels() for axes in figure.axes[:2])
     assert {label.get_rotation() for label in many} == {35.0} and {label.get_rotation() for label in short} == {0.0}
     assert [label.get_text() for label in many] == levels
+
+
+def histogram(dimension, values):
+    """Return the axes of a parameter, and the edges of the bars and their heights."""
+    table = pd.DataFrame({"parameter": [dimension.name], "level": [""], "probability": [1.0]})
+    (axes,) = optimum_figure(table, pd.DataFrame({dimension.name: values}), [dimension]).axes
+    edges = [bar.get_x() for bar in axes.patches] + [axes.patches[-1].get_x() + axes.patches[-1].get_width()]
+    return axes, np.array(edges), np.array([bar.get_height() for bar in axes.patches])
+
+
+@pytest.mark.parametrize(("count", "width"), [(4, 1), (30, 1), (45, 2), (90, 3), (1, 1)])
+def test_equally_probable_integers_have_bars_of_equal_height(count, width):
+    values = np.repeat(np.arange(1, count + 1), 3)
+    _, edges, heights = histogram(Dimension("n", "integer", 1, 100), values)
+    np.testing.assert_allclose(heights[: count // width], width / count)
+    assert heights.sum() == pytest.approx(1) and (edges[0], edges[-1]) == (0.5, count + 0.5)
+    assert set(np.diff(edges)[: count // width]) == {width}
+
+
+@pytest.mark.parametrize("kind", ["float", "integer"])
+def test_bars_and_axis_of_a_logarithmic_parameter_are_logarithmic(kind):
+    values = np.geomspace(1, 1000, 601)
+    values = np.array([*values[:300], np.nan, *values[300:]]) if kind == "float" else np.rint(values).astype(int)
+    axes, edges, heights = histogram(Dimension("n", kind, 1, 1000, log=True), values)
+    assert axes.get_xscale() == "log"
+    if kind == "float":
+        np.testing.assert_allclose(edges, np.geomspace(1, 1000, 31))
+        np.testing.assert_allclose(heights, 20 / 602, atol=1.5 / 602)
+    else:
+        np.testing.assert_array_equal(edges[:6], np.arange(0.5, 6))  # each of the small integers has a bar
+        assert edges[-1] == 1000.5 and np.all(np.diff(edges)[1:-1] >= np.diff(edges)[:-2])
+        assert heights.sum() == pytest.approx(1) and len(heights) <= 30
 
 
 def test_levels_of_a_large_category_that_are_never_optimal_are_left_out():
