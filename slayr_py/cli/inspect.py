@@ -40,6 +40,7 @@ from slayr_py.study import (
     has_recommendation,
     has_several,
     last_regret,
+    last_regret_about,
     pruning_text,
     quiet_optuna,
     reference_of,
@@ -111,7 +112,7 @@ def inspect(
     if (cost := cost_name(loaded)) is not None:
         _print(f"cost: {spent(loaded, cost).describe(cost)}")
     _print_pruning(loaded, trials)
-    _print_regret(last_regret(loaded))
+    _print_regret(last_regret(loaded), last_regret_about(loaded))
     _print_searches(search_table(loaded))
     fits = fit_table(loaded)
     _print(f"\nfits{_last(len(fits), trials)}")
@@ -195,8 +196,8 @@ def _print(text: str) -> None:
     typer.echo(printable(text))
 
 
-def _print_regret(last: pd.Series | None) -> None:
-    """Print the estimate by which a stopping rule stopped the study, or the last one."""
+def _print_regret(last: pd.Series | None, about: str) -> None:
+    """Print the estimate by which a stopping rule stopped the study, or the last one, and what it is about."""
     if last is None:
         return
     target = _cell(last["target"], "g")
@@ -204,7 +205,7 @@ def _print_regret(last: pd.Series | None) -> None:
     _print(
         f"stopping rule: after {last['observations']} observations P(regret < {_cell(last['epsilon'], 'g')}) = "
         f"{_cell(last['probability'], '.3f')}, {target} is needed; mean regret {_cell(last['mean'], '.3g')}, "
-        f"P(regret < {upper}) = {target}"
+        f"P(regret < {upper}) = {target}" + (f";{about}" if about else "")
     )
 
 

@@ -32,6 +32,7 @@ from slayr_py.study.results.tables import (
     found_kernels,
     front_trials,
     last_regret,
+    last_regret_about as last_regret_about,
     regret_table,
     search_table,
     suggestion_table,

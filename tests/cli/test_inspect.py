@@ -10,7 +10,7 @@ from optuna.trial import TrialState
 
 import slayr_py
 from slayr_py.errors import InferenceError
-from slayr_py.study.storage.attributes import SUGGESTION_KEY
+from slayr_py.study.storage.attributes import REGRET_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.curves import PRUNE_KEY
 
 
@@ -29,6 +29,14 @@ def test_inspect_shows_decisions_of_a_pruner(slayr, folder):
     (row,) = [line.split() for line in out.splitlines() if "0.0123" in line]
     assert row[:7] == ["1", "PRUNED", "3", "0.0123", "1.5", "2.5", "0.25"]
     assert "0.0123" not in slayr("inspect", "p.db", "--trials", "0")[1]
+
+
+def test_inspect_shows_what_the_regret_is_about(slayr, folder):
+    study = optuna.create_study(storage="sqlite:///r.db", study_name="r", directions=["minimize"] * 2)
+    about = {"fixed": {"x": 1}, "reference_point": [0.6, 0.0]}
+    study.set_user_attr(f"{REGRET_KEY}:3:3", {"observations": 3, "target": 0.95, "upper": 0.25, "about": about})
+    wanted = "P(regret < 0.25) = 0.95; within the reference point (0.6, 0) with the fixed values x=1\n"
+    assert wanted in slayr("inspect", "r.db")[1]
 
 
 @pytest.mark.stan

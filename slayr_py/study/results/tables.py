@@ -13,6 +13,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.acquisition import non_dominated
+from slayr_py.display import cell
 from slayr_py.errors import DataError
 from slayr_py.inference import CHECKS, AbandonedAttempt
 from slayr_py.study.sampler import declared_space_of
@@ -87,6 +88,10 @@ def fixed_values_text(study: Study) -> str:
     declared = declared_space_of(study)
     fixed = None if declared is None else declared.fixed_for_run(study)
     values = partly_fixed(study) if declared is None else {} if fixed is None else fixed.values
+    return _fixed_text(values)
+
+
+def _fixed_text(values: Mapping[str, Any]) -> str:
     shown = ", ".join(f"{name}={value!r}" for name, value in values.items())
     return f" with the fixed values {shown}" if shown else ""
 
@@ -283,9 +288,29 @@ def last_regret(study: Study) -> pd.Series | None:
     records = regret_records(study)
     if not records:
         return None
+    return _regret_rows(records).iloc[_deciding(records)]
+
+
+def last_regret_about(study: Study) -> str:
+    """Return within which reference point and with which fixed values the estimate of `last_regret` holds.
+
+    It is " within the reference point (0.6, 0) with the fixed values x=1"; empty without both, or if they are unknown.
+    """
+    records = regret_records(study)
+    about = entry(records[_deciding(records)][1].get("about")) if records else {}
+    text = ""
+    if has_several(study) and "reference_point" in about:
+        point = about["reference_point"]
+        given = f"reference point ({', '.join(map(cell, point))})" if isinstance(point, list) else ""
+        text = f" within the {given or 'default reference point'}"
+    return text + _fixed_text(entry(about.get("fixed")))
+
+
+def _deciding(records: Sequence[tuple[int, Mapping[str, Any]]]) -> int:
+    """Return the place of the estimate by which the rule of the last one had stopped the study, else of the last."""
     estimates = [record for _, record in records]
     stopped = stopping_record(estimates, estimates[-1])
-    return _regret_rows(records).iloc[-1 if stopped is None else estimates.index(stopped)]
+    return -1 if stopped is None else estimates.index(stopped)
 
 
 def found_kernels(study: Study) -> str | None:

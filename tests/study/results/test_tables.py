@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import optuna
+import pytest
 
 from slayr_py.study import ask, create_study, suggestion_table, tell
-from slayr_py.study.results.tables import found_kernels, last_regret, trials_table
+from slayr_py.study.results.tables import found_kernels, last_regret, last_regret_about, trials_table
 from slayr_py.study.storage.attributes import REGRET_KEY, SEARCH_KEY, SUGGESTION_KEY
 
 
@@ -61,6 +62,22 @@ def test_the_last_regret_is_the_estimate_by_which_its_rule_has_stopped(plane):
     assert last_regret(study)["number"] == 3
     study.set_user_attr(f"{REGRET_KEY}:5:5", {"observations": 5, **loose, "epsilon": 0.1, "stop": False})
     assert last_regret(study)["number"] == 5
+
+
+@pytest.mark.parametrize(
+    ("about", "text"),
+    [
+        ({"fixed": {}, "reference_point": [0.6, 0.0]}, " within the reference point (0.6, 0)"),
+        ({"fixed": {"x": 1}, "reference_point": None}, " within the default reference point with the fixed values x=1"),
+        ({"reference_point": ["<b>"]}, " within the reference point (<b>)"),
+        (None, ""),
+    ],
+)
+def test_it_is_told_what_the_last_regret_is_about(plane, about, text):
+    study = create_study(plane, directions=["minimize", "minimize"], n_initial=1, seed=1)
+    assert last_regret_about(study) == ""
+    study.set_user_attr(f"{REGRET_KEY}:3:3", {"observations": 3, "about": about})
+    assert last_regret_about(study) == text
 
 
 def test_the_kernels_of_the_last_stack_are_described_after_a_search(plane):

@@ -12,7 +12,7 @@ from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Notic
 from slayr_py.study.results.report.figures import drawing, page_figure, scale
 from slayr_py.study.results.report.palette import light
 from slayr_py.study.results.report.reading import Reading
-from slayr_py.study.results.tables import last_regret, regret_table
+from slayr_py.study.results.tables import last_regret, last_regret_about, regret_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,12 +29,13 @@ def stopping(reading: Reading) -> Iterator[Block]:
     table = regret_table(reading.study)
     table = table.assign(**{name: pd.to_numeric(table[name], errors="coerce") for name in _NUMBERS})
     last = pd.to_numeric(deciding[_NUMBERS], errors="coerce")
+    about = last_regret_about(reading.study)
     what = "the hypervolume still to be gained, the regret," if reading.has_several else "the regret of the best trial"
     yield Paragraph(
         f"The rule stops the study when {what} is below {last['epsilon']:g} with probability "
         f"{last['target']:g}. After {last['observations']:.0f} observations the probability is "
         f"{last['probability']:.3f}; the mean regret is {last['mean']:.3g}, and with probability {last['target']:g} it "
-        f"is below {last['upper']:.3g}."
+        f"is below {last['upper']:.3g}." + (f" The estimate holds{about}." if about else "")
     )
     if deciding["stop"] is True or deciding["stop"] is np.True_:
         yield Notice("The rule holds: the study stopped, or may stop, here.")

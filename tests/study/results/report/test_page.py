@@ -11,8 +11,9 @@ from testing_reports import IMAGE, SCRIPT, filled, without_stan
 import slayr_py as sl
 from slayr_py.display import cell
 from slayr_py.errors import InferenceError, StorageError
-from slayr_py.study import ask, create_study
+from slayr_py.study import ask, create_study, tell
 from slayr_py.study.results.report.blocks import Notice
+from slayr_py.study.results.report.front import front
 from slayr_py.study.results.report.page import SECTIONS, render, section, write_report
 from slayr_py.study.results.report.reading import Absent, Reading
 from slayr_py.study.results.report.stopping import stopping
@@ -103,6 +104,14 @@ def test_a_study_of_another_sampler_with_several_objectives():
     study.optimize(lambda trial: (trial.suggest_float("z", 0, 1), trial.params["z"] ** 2), n_trials=3)
     page = render(Reading(study))
     assert errors(page) == [] and "<svg" in part(page, "front") and 'id="convergence"' not in page
+
+
+@pytest.mark.parametrize("point", [None, [9.0, 9.0]])
+def test_only_a_default_reference_point_is_explained(plane, point):
+    study = create_study(plane, directions=["minimize"] * 2, n_initial=9, seed=1, reference_point=point)
+    tell(study, ask(study), [1.0, 2.0])
+    text = section(Reading(study), "front", "Front", front).blocks[0].text
+    assert ("is the default one" in text) == (point is None)
 
 
 def test_every_section_of_a_modelled_study(hostile_page):
@@ -210,6 +219,11 @@ def test_estimates_of_the_regret_are_drawn(plane):
     paragraph, notice, drawings = section(Reading(study), "stopping", "Stopping", stopping).blocks
     assert "the probability is 0.960" in paragraph.text and "The rule holds" in notice.text
     assert len(drawings.drawings) == 2 and "0.960 at the end, 0.95 is wanted" in drawings.drawings[0].description
+    about = {"fixed": {"x": 1.0}, "reference_point": None}
+    study.set_user_attr(f"{REGRET_KEY}:7:7", {**record, "about": about})
+    paragraph = section(Reading(study), "stopping", "Stopping", stopping).blocks[0]
+    assert paragraph.text.endswith(" The estimate holds with the fixed values x=1.0.")
+    study.set_user_attr(f"{REGRET_KEY}:7:7", record)
     late = {"observations": 9, "probability": 0.9, "stop": False}  # a trial that ran at the stop has finished
     study.set_user_attr(f"{REGRET_KEY}:8:9", {**record, **late})
     paragraph, notice, drawings = section(Reading(study), "stopping", "Stopping", stopping).blocks
