@@ -49,7 +49,7 @@ _BARS = 12  # most levels of which those that are never optimal are drawn too
 _BINS = 30  # bars of a histogram; most of integers have fewer
 _EXACT = 2**50  # up to it, the places halfway between integers are exact
 _LINE = 60  # characters of a line of text below the axes
-_LONGEST = 200  # characters of the fixed values
+_LONGEST = 120  # characters of the fixed values
 _LABELS = 24  # characters of level labels that fit side by side into a panel
 # Column, label, colour, vertical shift in rows.
 _SERIES = (("first", "first-order", TRIAL, 0.15), ("total", "total, with interactions", BEST, -0.15))
