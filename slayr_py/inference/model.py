@@ -37,7 +37,7 @@ from slayr_py.space import Encoded, FloatArray, Space, Within, as_encoder, encod
 
 Warp = Literal["auto", "none", "log", "best"]
 """Transformations of the targets: "log" compresses large values, "best" values above the best one, see
-`slayr_py.inference.warp`; "auto" is "log", in a study also "best", and "none" if errors of the observations are known."""
+`slayr_py.inference.warp`; "auto" is "log", in a study also "best", and "none" if errors of observations are known."""
 
 AutoWarp = Literal["log", "best"]
 """Warps that "auto" may stand for, besides none."""

@@ -16,7 +16,7 @@ from slayr_py.inference import AutoWarp, FitOptions, GaussianProcess, Posterior
 from slayr_py.study.model.fit_cache import FitCache, fit_key
 from slayr_py.study.storage.trials import Observations, Results
 
-EVIDENCE = 4.0  # measured in docs/decisions/warp.md
+EVIDENCE = 10.0  # measured in docs/decisions/warp.md
 """Difference of the sums of leave-one-out log densities above which "best" is chosen."""
 
 _DUE = tuple(round(16 * 1.5**i) for i in range(-1, 8))
