@@ -62,6 +62,9 @@ class State(NamedTuple):
         Parameter of the warp of each draw; None without a warp. The moments are then those of `Predictor.linearised`.
     pivot : float, optional
         Pivot of the warp, if it has one.
+    is_tangent : bool
+        Whether the moments are those of the tangents of different warps. Where values are bad, also known ones, the
+        means of the draws then differ the more, the worse the values are: this difference is no uncertainty.
     """
 
     best: float | FloatArray
@@ -69,6 +72,7 @@ class State(NamedTuple):
     dimension: int
     warp: FloatArray | None = None
     pivot: float | None = None
+    is_tangent: bool = False
 
     @property
     def is_linear(self) -> bool:
@@ -189,11 +193,7 @@ class NoCriterion(Acquisition):
 
 
 class Uncertainty(Acquisition):
-    """Logarithm of the root mean square of the draws' standard deviations, for a search that explores.
-
-    The differences between the draws' means are left out. Under a warp the moments are those of a tangent at the best
-    value, and far from it the means of different warps differ the more, the worse the value is, also where it is known.
-    """
+    """Logarithm of the root mean square of the draws' standard deviations, for a search that explores."""
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
@@ -214,11 +214,12 @@ class _DrawMixture(NamedTuple):
     variance_slope: FloatArray
 
     @classmethod
-    def of(cls, moments: Moments) -> _DrawMixture:
+    def of(cls, moments: Moments, is_tangent: bool) -> _DrawMixture:
+        """Return the moments; those of tangents without the differences of the means, see `State.is_tangent`."""
         mean, variance, mean_gradient, variance_gradient = moments
         centre = mean.mean(axis=0)
         slope = mean_gradient.mean(axis=0)
-        deviation = mean - centre
+        deviation = np.zeros_like(mean) if is_tangent else mean - centre
         total = np.maximum(np.mean(variance + np.square(deviation), axis=0), SMALLEST_VARIANCE)
         total_slope = variance_gradient.mean(axis=0)
         total_slope += 2 * np.einsum("sm,smd->md", deviation, mean_gradient - slope) / len(mean)
@@ -328,6 +329,8 @@ class ProbabilityOfImprovement(_Improvement):
 class LowerConfidenceBound(Acquisition):
     """Lower confidence bound of the mixture with the cooling schedule of the slayR notes.
 
+    Under a warp the standard deviation is the root mean square of those of the draws, see `State.is_tangent`.
+
     Parameters
     ----------
     delta : float
@@ -346,11 +349,13 @@ class LowerConfidenceBound(Acquisition):
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
+        if state.is_tangent:
+            mean, sd = mean.mean(axis=0), np.sqrt(np.mean(np.square(sd), axis=0))
         return lower_confidence_bound(mean, sd, self._beta(state))
 
     @override
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
-        mixture = _DrawMixture.of(moments)
+        mixture = _DrawMixture.of(moments, state.is_tangent)
         root = np.sqrt(mixture.variance)
         weight = np.sqrt(self._beta(state))
         slope = weight * mixture.variance_slope / (2 * root[:, None]) - mixture.mean_slope

@@ -123,9 +123,9 @@ class OneObjective(Merit):
         """The state with the incumbent and the warp of each draw."""
         incumbent = self.predictor.incumbent
         best = self.state.best if incumbent is None else incumbent
-        if self.is_rough:
-            return self.state._replace(best=best)
-        return self.state._replace(best=best, warp=self.predictor.warp, pivot=self.predictor.pivot)
+        warp = self.predictor.warp
+        state = self.state._replace(best=best, is_tangent=warp is not None)
+        return state if self.is_rough else state._replace(warp=warp, pivot=self.predictor.pivot)
 
     @override
     def subset(self, n_draws: int) -> Self:

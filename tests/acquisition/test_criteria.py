@@ -28,6 +28,7 @@ def moments(x):
 
 STATES = {
     "no warp": STATE,
+    "tangents": STATE._replace(is_tangent=True),
     "warp": WARPED,
     "warp above 0": WARPED._replace(best=0.7),
     "pivot": WARPED._replace(pivot=-0.4),

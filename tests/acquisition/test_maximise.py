@@ -229,6 +229,16 @@ def test_a_search_that_explores_leaves_the_worst_values_alone():
     assert min(distances) > 0.3
 
 
+@pytest.mark.stan
+def test_the_confidence_bound_leaves_the_worst_values_alone():
+    space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+    design = Encoder(space).sobol(12, seed=1)
+    y = np.exp([16 * config["x"] for config in design])
+    posterior = sl.GaussianProcess(space, warp="log").fit(design, y, method="laplace", seed=1)
+    found = suggest(posterior, "lcb", best=y.min(), t=7, rng=np.random.default_rng(0))
+    assert found.config["x"] < 0.5
+
+
 @pytest.mark.parametrize(("acquisition", "gains"), [("ei", [0.1, 1e-3]), ("pi", [0.1, 1e-3]), ("lcb", [0.01, 1e-4])])
 def test_ascents_stop_at_gains_of_the_scale_of_the_criterion(
     branin_posterior, branin_data, monkeypatch, acquisition, gains
