@@ -197,8 +197,8 @@ class GaussianProcess:
         gp.models = tuple(model.with_errors(errors) for model in self.models)
         return self if gp.models == self.models else gp
 
-    def with_warp(self, warp: AutoWarp, note: str) -> GaussianProcess:
-        """Return the Gaussian process with another warp for "auto", and the reason as a note on its fits."""
+    def with_warp(self, warp: AutoWarp, note: str = "") -> GaussianProcess:
+        """Return the Gaussian process with this warp for "auto", and the reason, if there is one, as a note on fits."""
         gp = copy(self)
         gp.models = tuple(model.with_warp(warp, note) for model in self.models)
         return gp

@@ -189,12 +189,10 @@ class Model:
         """Whether :meth:`with_warp` may choose the warp: it is "auto", with the default prior."""
         return self.given_warp == "auto" and self.priors[WARP.name] == _WARPS[self.warp][0].prior
 
-    def with_warp(self, warp: AutoWarp, note: str) -> Self:
-        """Return the model with another warp for "auto", and the reason as a note on its fits."""
-        if warp == self.auto_warp:
-            return self
+    def with_warp(self, warp: AutoWarp, note: str = "") -> Self:
+        """Return the model with this warp for "auto", and the reason, if there is one, as a note on its fits."""
         priors = {name: prior for name, prior in self._chosen.items() if name != WARP.name}
-        return self._updated(priors, auto_warp=warp, left_out=(*self.left_out, note))
+        return self._updated(priors, auto_warp=warp, left_out=(note,) if note else ())
 
     def with_pivot(self, pivot: float) -> Self:
         """Return the model with this pivot of the warp "best", which is not positive, for all observations."""
@@ -233,7 +231,9 @@ class Model:
         """
         function_sd = draws["sigma_f"] * np.sqrt(self.kernel.reference_variance(self.encoder, draws))
         in_priors = {**draws, "sigma_f": function_sd}
-        outside = (h.outside_prior(in_priors[h.name]) for h in self.hyperparameters)
+        # The prior of a warp that the values have chosen is not the user's to change: another one leaves "log".
+        chosen = {WARP.name} if self.given_warp == "auto" and self.warp == "best" else set()
+        outside = (h.outside_prior(in_priors[h.name]) for h in self.hyperparameters if h.name not in chosen)
         return (*self.left_out, *self.kernel.notes(draws), *(note for notes in outside for note in notes))
 
     def _target_hyperparameters(self) -> tuple[Hyperparameter, ...]:
@@ -254,6 +254,7 @@ class Model:
             "priors": {name: prior.asdict() for name, prior in self.priors.items()},
             "warp": self.given_warp,
             "auto_warp": self.auto_warp,
+            "left_out": list(self.left_out),
             "likelihood": self.likelihood,
             "noise_floor": self.noise_floor,
             "space": encoder_to_json(self.encoder),
@@ -266,8 +267,8 @@ class Model:
         encoder = as_encoder(encoder_from_json(values["space"]), within)
         kernel = from_name(values["kernel"]["name"], encoder, **values["kernel"]["options"])
         floor = float(values["noise_floor"])
-        warp, likelihood, chosen = (values[name] for name in ("warp", "likelihood", "auto_warp"))
-        return cls(encoder, kernel, priors, warp, likelihood, noise_floor=floor, auto_warp=chosen)
+        options = {"auto_warp": values["auto_warp"], "left_out": tuple(values["left_out"])}
+        return cls(encoder, kernel, priors, values["warp"], values["likelihood"], noise_floor=floor, **options)
 
     def stan_data(
         self,

@@ -35,8 +35,8 @@ class GivenKernel:
         Kernel of the models of failures and constraints.
     automatic : bool
         Whether "auto" has chosen the kernel.
-    noisy : bool
-        Whether the objective is noisy.
+    chooses_warp : bool
+        Whether the values choose the warp, if it is "auto": those of a noisy objective do not.
     fits : FitCache
         Fits that choose the warp.
     """
@@ -44,7 +44,7 @@ class GivenKernel:
     gp: GaussianProcess
     first_kernel: Kernel
     automatic: bool = False
-    noisy: bool = False
+    chooses_warp: bool = True
     fits: FitCache = field(default_factory=FitCache)
 
     @property
@@ -66,8 +66,9 @@ class GivenKernel:
 
     def latest(self, study: Study, observed: Observations) -> GaussianProcess:
         """Return the model for all observations; with one kernel and one exact objective, "auto" chooses the warp."""
-        exact = not (self.noisy or has_several(study) or observed.errors is not None)
-        if not exact or self.gp.is_stack or not self.gp.model.chooses_warp:
+        if not self.chooses_warp or self.gp.is_stack or not self.gp.model.chooses_warp:
+            return self.gp
+        if has_several(study) or observed.errors is not None:
             return self.gp
         return with_chosen_warp(study, self.gp, observed, self.fits)
 
@@ -95,7 +96,7 @@ def surrogate_of(
         plain = GaussianProcess(encoder, kernel_from_name("auto", encoder), priors, options.warp)
         return LoopSearch(search, plain, priors, n_initial, session)
     gp = GaussianProcess(encoder, kernel, priors, options.warp)
-    return GivenKernel(gp, gp.models[0].kernel, automatic=kernel == "auto", noisy=options.noisy)
+    return GivenKernel(gp, gp.models[0].kernel, automatic=kernel == "auto", chooses_warp=not options.noisy)
 
 
 def check_inferable(kernel: str | Kernel | Stack | KernelSearch) -> None:

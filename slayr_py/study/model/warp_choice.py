@@ -2,8 +2,9 @@
 
 Either warp is a transformation with one parameter, see `slayr_py.inference.warp`. From time to time both are fitted to
 the values so far, at their modes, and "best" is chosen if it predicts these values much better, each from all others.
-The best value is left out: it is the pivot of "best", whose density there grows with the strength of the warp whatever
-the values are.
+The best value and those that equal it are left out: it is the pivot of "best", whose density there grows with the
+strength of the warp whatever the values are. Values that nearly equal it gain much for the same reason. So no value
+counts much, and if the worse half of the values loses much, "best" only describes that many values are near the best.
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ from optuna import Study
 
 from slayr_py.errors import InferenceError
 from slayr_py.inference import AutoWarp, FitOptions, GaussianProcess, Posterior
+from slayr_py.space import FloatArray
 from slayr_py.study.model.fit_cache import FitCache, fit_key
 from slayr_py.study.storage.trials import Observations, Results
 
 EVIDENCE = 10.0  # measured in docs/decisions/warp.md
-"""Difference of the sums of leave-one-out log densities above which "best" is chosen."""
+"""Sum of the differences of leave-one-out log densities above which "best" is chosen."""
 
-_DUE = tuple(round(16 * 1.5**i) for i in range(-1, 8))
-"""Numbers of observations at which the warp is chosen: 11, 16, 24, ..., 273. More values would change nothing."""
+_MOST = 3.0  # that the difference of one value counts; chosen by hand, as the next two
+_LOST = 0.5  # most share of the sum that the worse half of the values may lose
+_EQUAL = (1e-9, 1e-12)  # distances of equal values, relative to the best value and to the largest distance
+
+_DUE = (11, 16, 24, 36, 54, 81)
+"""Numbers of observations at which the warp is chosen."""
 
 _OPTIONS = FitOptions(method="map", retries=0, pointwise=True)
 
@@ -31,25 +37,38 @@ def with_chosen_warp(study: Study, gp: GaussianProcess, observed: Observations, 
     They are as many as were known when the warp was last chosen. So all suggestions until the next choice have the same
     warp, also those of another process. Without enough of them, or if a fit fails, the warp stays "log".
     """
+    gp = gp.with_warp("log")
     n = max((number for number in _DUE if number <= len(observed.y)), default=0)
     if n == 0:
         return gp
     first = Results(observed.numbers[:n], observed.configs[:n], observed.y[:n])
-    best = np.argmin(-first.values if observed.maximize else first.values)
 
-    def log_density(warp: AutoWarp) -> float:
+    def log_densities(warp: AutoWarp) -> FloatArray:
         def fit() -> Posterior:
-            model = gp.with_warp(warp, "")
+            model = gp.with_warp(warp)
             return model.fit(first.configs, first.values, options=_OPTIONS, maximize=observed.maximize)
 
         posterior = fits.get(fit_key(study, f"warp {warp}", first, [first.values], 1, _OPTIONS), fit)
-        return float(np.delete(posterior.parts[0].leave_one_out.elpd, best).sum())
+        return posterior.parts[0].leave_one_out.elpd
 
     try:
-        gain = log_density("best") - log_density("log")
+        gains = log_densities("best") - log_densities("log")
     except InferenceError:
         return gp
+    gain = _evidence(-first.values if observed.maximize else first.values, gains)
     if not gain > EVIDENCE:
         return gp
     note = f"warp 'best': the first {n} values have a leave-one-out log density that is {gain:.1f} above that of 'log'"
     return gp.with_warp("best", note)
+
+
+def _evidence(y: FloatArray, gains: FloatArray) -> float:
+    """Return the sum of the gains (n,) that count, of values (n,) of which small ones are good; 0 if bad ones lose."""
+    distances = y - y.min()
+    others = distances > max(_EQUAL[0] * abs(y.min()), _EQUAL[1] * distances.max())
+    counted = np.clip(gains[others], -_MOST, _MOST)
+    if not len(counted):
+        return 0.0
+    total = float(counted.sum())
+    worse = float(gains[others][distances[others] >= np.median(distances[others])].sum())
+    return total if worse >= -_LOST * total else 0.0

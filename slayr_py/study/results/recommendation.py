@@ -184,4 +184,6 @@ def _recorded_model(study: Study, last: RecordedFits) -> SpaceModel:
     kernel = models[0].kernel
     gp = GaussianProcess.of(models, None if last.stack else kernel)  # with the priors of each part
     options = SamplerOptions.of(noisy=is_declared_noisy(study), method=method)
-    return SpaceModel(gp.encoder, options, Session(), GivenKernel(gp, kernel, noisy=options.noisy))
+    searches = (study_record(study) or {}).get("kernel", {}).get("name") == "search"
+    surrogate = GivenKernel(gp, kernel, chooses_warp=not (options.noisy or searches))
+    return SpaceModel(gp.encoder, options, Session(), surrogate)

@@ -11,7 +11,7 @@ from slayr_py.kernels import Stack
 from slayr_py.space import Encoder
 from slayr_py.study import StanGPSampler, load, posterior_of
 from slayr_py.study.model.fit_cache import FitCache
-from slayr_py.study.model.warp_choice import with_chosen_warp
+from slayr_py.study.model.warp_choice import _evidence, with_chosen_warp
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.trials import observations
 
@@ -56,6 +56,38 @@ def test_values_that_differ_by_orders_of_magnitude_choose_the_warp_from_the_best
     assert chosen(study_of(smooth, 16, direction)).warp == "log"
 
 
+def floor(config):
+    """Half of the values are the smallest one."""
+    return max(0.05, (config["x"] - 0.5) ** 2 + (config["z"] - 0.4) ** 2)
+
+
+@pytest.mark.stan
+def test_values_that_equal_the_best_one_do_not_choose_it():
+    study = study_of(floor, 12)
+    floats = study.trials[0].distributions
+    for i in range(6):
+        for params in ({"x": 0.35 + 0.06 * i, "z": 0.4}, {"x": 0.48, "z": 0.29 + 0.04 * i}):
+            study.add_trial(optuna.trial.create_trial(params=params, distributions=floats, value=floor(params)))
+    assert sum(trial.value == 0.05 for trial in study.trials) >= 12
+    assert chosen(study).warp == "log"
+
+
+@pytest.mark.parametrize(
+    ("y", "gains", "expected"),
+    [
+        ([0.0, 1.0, 2.0, 3.0, 4.0], [50.0, 1.0, 1.0, 1.0, 1.0], 4.0),  # the best value is left out
+        ([0.0, 0.0, 2.0, 3.0, 4.0], [50.0, 50.0, 1.0, 1.0, 1.0], 3.0),  # and an equal one
+        ([5.0, 5.0 + 1e-10, 6.0, 7.0], [50.0, 50.0, 1.0, 1.0], 2.0),
+        ([0.0, 1e-3, 2.0, 3.0], [0.0, 50.0, 1.0, 1.0], 5.0),  # no value counts more than 3
+        ([0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 3.0, 3.0, -2.0, -2.0], 0.0),  # the worse half loses more than half
+        ([0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 3.0, 3.0, -0.5, -0.5], 5.0),
+        ([2.0, 2.0], [1.0, 1.0], 0.0),
+    ],
+)
+def test_evidence_counts_values_that_are_not_near_the_best_one(y, gains, expected):
+    assert _evidence(np.array(y), np.array(gains)) == pytest.approx(expected)
+
+
 @pytest.mark.stan
 def test_the_warp_is_chosen_from_the_first_values_at_growing_numbers():
     assert chosen(study_of(decades, 10)).warp == "log"
@@ -96,7 +128,7 @@ def test_a_fit_that_fails_leaves_the_warp(monkeypatch):
         raise InferenceError("no mode")
 
     monkeypatch.setattr(type(gp), "fit", failing)
-    assert with_chosen_warp(study, gp, observations(study, SPACE), FitCache()) is gp
+    assert with_chosen_warp(study, gp, observations(study, SPACE), FitCache()).warp == "log"
 
 
 @pytest.mark.stan
