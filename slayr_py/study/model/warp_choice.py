@@ -32,10 +32,10 @@ _OPTIONS = FitOptions(method="map", retries=0, pointwise=True)
 
 
 def with_chosen_warp(study: Study, gp: GaussianProcess, observed: Observations, fits: FitCache) -> GaussianProcess:
-    """Return the Gaussian process of one kernel with the warp that describes the first observations best.
+    """Return the Gaussian process of one kernel with the warp that the values choose.
 
-    They are as many as were known when the warp was last chosen. So all suggestions until the next choice have the same
-    warp, also those of another process. Without enough of them, or if a fit fails, the warp stays "log".
+    The first 11, 16, 24, ... observations decide, of these numbers the largest there is, so that all suggestions until
+    the next one have the same warp, also those of another process. With fewer, or if a fit fails, it is "log".
     """
     gp = gp.with_warp("log")
     n = max((number for number in _DUE if number <= len(observed.y)), default=0)
