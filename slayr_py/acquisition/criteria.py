@@ -197,12 +197,17 @@ class Uncertainty(Acquisition):
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
-        return np.asarray(0.5 * np.log(np.maximum(np.mean(np.square(sd), axis=0), SMALLEST_VARIANCE)))
+        return np.log(np.maximum(_root_mean_square(sd), np.sqrt(SMALLEST_VARIANCE)))
 
     @override
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
-        variance = np.maximum(moments.variance.mean(axis=0), SMALLEST_VARIANCE)
-        return 0.5 * np.log(variance), 0.5 * moments.variance_gradient.mean(axis=0) / variance[:, None]
+        mixture = _DrawMixture.of(moments, with_means=False)
+        return 0.5 * np.log(mixture.variance), 0.5 * mixture.variance_slope / mixture.variance[:, None]
+
+
+def _root_mean_square(sd: FloatArray) -> FloatArray:
+    """Return the root mean square over draws (m,) of standard deviations (s, m)."""
+    return np.asarray(np.sqrt(np.mean(np.square(sd), axis=0)))
 
 
 class _DrawMixture(NamedTuple):
@@ -214,12 +219,12 @@ class _DrawMixture(NamedTuple):
     variance_slope: FloatArray
 
     @classmethod
-    def of(cls, moments: Moments, is_tangent: bool) -> _DrawMixture:
-        """Return the moments; those of tangents without the differences of the means, see `State.is_tangent`."""
+    def of(cls, moments: Moments, *, with_means: bool) -> _DrawMixture:
+        """Return the moments, with the differences between the means of the draws or without them."""
         mean, variance, mean_gradient, variance_gradient = moments
         centre = mean.mean(axis=0)
         slope = mean_gradient.mean(axis=0)
-        deviation = np.zeros_like(mean) if is_tangent else mean - centre
+        deviation = mean - centre if with_means else np.zeros_like(mean)
         total = np.maximum(np.mean(variance + np.square(deviation), axis=0), SMALLEST_VARIANCE)
         total_slope = variance_gradient.mean(axis=0)
         total_slope += 2 * np.einsum("sm,smd->md", deviation, mean_gradient - slope) / len(mean)
@@ -350,12 +355,12 @@ class LowerConfidenceBound(Acquisition):
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
         if state.is_tangent:
-            mean, sd = mean.mean(axis=0), np.sqrt(np.mean(np.square(sd), axis=0))
+            mean, sd = mean.mean(axis=0), _root_mean_square(sd)
         return lower_confidence_bound(mean, sd, self._beta(state))
 
     @override
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
-        mixture = _DrawMixture.of(moments, state.is_tangent)
+        mixture = _DrawMixture.of(moments, with_means=not state.is_tangent)
         root = np.sqrt(mixture.variance)
         weight = np.sqrt(self._beta(state))
         slope = weight * mixture.variance_slope / (2 * root[:, None]) - mixture.mean_slope
