@@ -187,21 +187,21 @@ class GaussianProcess:
 
     def with_defaults(self, defaults: Callable[[Model], Priors]) -> GaussianProcess:
         """Return the Gaussian process with other default priors, which ``defaults`` returns for each model."""
-        gp = copy(self)
-        gp.models = tuple(model.with_defaults(defaults(model)) for model in self.models)
-        return gp
+        return self._with_models(model.with_defaults(defaults(model)) for model in self.models)
 
     def with_errors(self, errors: FloatArray | None) -> GaussianProcess:
         """Return the Gaussian process for observations with known errors (n,), without a warp that is "auto"."""
-        gp = copy(self)
-        gp.models = tuple(model.with_errors(errors) for model in self.models)
-        return self if gp.models == self.models else gp
+        return self._with_models(model.with_errors(errors) for model in self.models)
 
     def with_warp(self, warp: AutoWarp, note: str = "") -> GaussianProcess:
         """Return the Gaussian process with this warp for "auto", and the reason, if there is one, as a note on fits."""
+        return self._with_models(model.with_warp(warp, note) for model in self.models)
+
+    def _with_models(self, models: Iterable[Model]) -> GaussianProcess:
+        """Return the Gaussian process with other models of the same kernels; itself if they are the same."""
         gp = copy(self)
-        gp.models = tuple(model.with_warp(warp, note) for model in self.models)
-        return gp
+        gp.models = tuple(models)
+        return self if gp.models == self.models else gp
 
     def prepare(self, progress: Callable[[str], None] | None = None) -> None:
         """Find or assemble CmdStan and compile the programs before the first fit.
