@@ -216,21 +216,30 @@ def reference_of(study: Study) -> FloatArray | None:
     trials = comparable_trials(study)
     if not trials:
         return None
-    declared = declared_space_of(study)
-    if declared is not None and declared.options.reference_point is not None:
-        return given_reference(declared.options.reference_point, goals_of(study))
-    values = sign * _values_seen(study, trials)
+    if (given := users_reference_of(study)) is not None:
+        return given
+    values = _values_seen(study, trials)
     return sign * default_reference(values, values[non_dominated(values)])
 
 
+def users_reference_of(study: Study) -> FloatArray | None:
+    """Return the reference point that the user gave the sampler; None if there is none, as of a loaded study."""
+    declared = declared_space_of(study)
+    given = None if declared is None else declared.options.reference_point
+    return None if given is None else given_reference(given, goals_of(study))
+
+
 def _values_seen(study: Study, trials: Sequence[FrozenTrial]) -> FloatArray:
-    """Return the values (n, p) of trials as the model sees them; without a declared space, of these trials alone."""
+    """Return the values (n, p) of trials as the model sees them, smaller is better.
+
+    Without a declared space they are compressed among these trials alone.
+    """
+    signs = np.array([goal.sign for goal in goals_of(study)])
     with suppress(SlayrError):  # no declared space, or a damaged attribute, which the model's own errors name
         observed = observations_of_all(study, space_of(study))
         rows = np.isin(observed[0].numbers, [trial.number for trial in trials])
         if rows.any():
-            return np.column_stack([each.y[rows] for each in observed])
-    signs = np.array([goal.sign for goal in goals_of(study)])
+            return np.asarray(signs * np.column_stack([each.y[rows] for each in observed]))
     values = signs * np.array([trial.values for trial in trials])
     near, searched = non_dominated(values), were_searched(trials)
-    return signs * np.column_stack([compress_far(each, near, searched).values for each in values.T])
+    return np.column_stack([compress_far(each, near, searched).values for each in values.T])

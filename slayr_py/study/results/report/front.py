@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from optuna import Study
 
 from slayr_py.errors import SlayrError
 from slayr_py.space import FloatArray
@@ -18,12 +17,12 @@ from slayr_py.study.results.front import (
     front_table,
     hypervolume_of,
     reference_of,
+    users_reference_of,
     with_probabilities,
 )
 from slayr_py.study.results.report.blocks import Block, Cell, Drawings, Notice, Paragraph, Table
 from slayr_py.study.results.report.figures import drawing
 from slayr_py.study.results.report.reading import Absent, Reading
-from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.columns import PARAMETER
 from slayr_py.study.storage.objectives import goals_of
 
@@ -47,7 +46,7 @@ def front(reading: Reading) -> Iterator[Block]:
     yield Paragraph(
         f"The front has {len(table)} trials: no other feasible trial is at least as good in all objectives and better "
         f"in one. Within the reference point {shown} they dominate a volume of "
-        f"{hypervolume_of(study, reference.tolist()):.6g}." + ("" if _has_given_reference(study) else _DEFAULT)
+        f"{hypervolume_of(study, reference.tolist()):.6g}." + (_DEFAULT if users_reference_of(study) is None else "")
     )
     band: pd.DataFrame | None = None
     beliefs: tuple[FloatArray, FloatArray] | None = None
@@ -89,9 +88,3 @@ def front(reading: Reading) -> Iterator[Block]:
     if "probability" in table:
         caption += " The probability is that of being on the front of the objectives without noise."
     yield Table("front-table", caption, titles, rows, interactive=True)
-
-
-def _has_given_reference(study: Study) -> bool:
-    """Return whether the reference point is the user's; one of an earlier run is not known to a loaded study."""
-    declared = declared_space_of(study)
-    return declared is not None and declared.options.reference_point is not None
