@@ -146,11 +146,12 @@ def last_warm_start(
     fit_key, start_key = keys(name)
     ranges = to_ranges(observed)
     for earlier in sorted(trials_of(study), key=lambda trial: -trial.number):
-        fitted = _fitted(earlier, fit_key)
+        fit = stored(earlier.user_attrs, fit_key) or {}
+        fitted: Any = fit.get("trials")
         if fitted == ranges:
             continue
         if earlier.number < number and start_key in earlier.user_attrs:
-            if stored(earlier.user_attrs, fit_key).get("auto_warp") != gp.model.auto_warp:
+            if fit.get("auto_warp") != gp.model.auto_warp:
                 return None
             try:
                 start = WarmStart.fromdict(stored(earlier.user_attrs, start_key))
