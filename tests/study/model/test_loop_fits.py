@@ -37,6 +37,13 @@ def configurations(x) -> list[Configuration]:
     return [Configuration(space, {"x": float(v)}) for v in x]
 
 
+def exact(x, y) -> Observations:
+    """Feasible observations without errors, none of them far, of an objective to minimise."""
+    n = len(x)
+    feasible = np.ones(n, dtype=bool)
+    return Observations(list(range(n)), configurations(x), y, False, np.zeros(n), feasible, feasible, ~feasible, y)
+
+
 def plane() -> ConfigurationSpace:
     return ConfigurationSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
 
@@ -223,9 +230,7 @@ def test_chains_from_a_warm_start_are_audited(last, n, due):
     y = np.sin(6 * x)
     options = FitOptions(method="nuts", chains=2, warmup=100, draws=40, ess=20)
     start = gp.fit(x[:last, None], y[:last], seed=1, options=options).warm_start()
-    feasible = np.ones(n, dtype=bool)
-    observed = Observations(list(range(n)), configurations(x), y, False, np.zeros(n), feasible, feasible, ~feasible, y)
-    fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
+    fits = LoopFits(gp, optuna.create_study(), exact(x, y), FitCache(), lambda *_: None)
     (fit,) = fits.fit_all([PlannedFit(gp, "", options, LastStart(start, last))], np.random.SeedSequence(1))
     assert fit.posterior.record["arguments"]["start"] == ("cold" if due else "warm")
     audits = [entry for entry in fit.abandoned if entry["why"][0].startswith("audit: ")]
@@ -252,11 +257,7 @@ def test_no_audit_follows_a_cold_start(cold, monkeypatch):
         return fitted
 
     monkeypatch.setattr(GaussianProcess, "fit", fit)
-    feasible = np.ones(16, dtype=bool)
-    observed = Observations(
-        list(range(16)), configurations(x), x, False, np.zeros(16), feasible, feasible, ~feasible, x
-    )
-    fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
+    fits = LoopFits(gp, optuna.create_study(), exact(x, x), FitCache(), lambda *_: None)
     last = None if cold == "the fit" else LastStart(first, 15)
     fits.fit_all([PlannedFit(gp, "", FitOptions(method="carried"), last)], np.random.SeedSequence(1))
     assert len(calls) == 1
@@ -275,11 +276,7 @@ def test_a_failed_audit_leaves_the_record_of_the_fit_as_it_was(monkeypatch):
         return fitted
 
     monkeypatch.setattr(GaussianProcess, "fit", fit)
-    feasible = np.ones(16, dtype=bool)
-    observed = Observations(
-        list(range(16)), configurations(x), x, False, np.zeros(16), feasible, feasible, ~feasible, x
-    )
-    fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
+    fits = LoopFits(gp, optuna.create_study(), exact(x, x), FitCache(), lambda *_: None)
     plan = PlannedFit(gp, "", FitOptions(method="nuts"), LastStart(fitted.warm_start(), 15))
     (kept,) = fits.fit_all([plan], np.random.SeedSequence(1))
     assert [entry["why"] for entry in kept.abandoned] == [["audit: a test"]]
@@ -302,11 +299,7 @@ def test_an_audit_finds_a_mode_that_no_carried_draw_has_visited():
     carried = gp.fit(x[:, None], y, seed=1, start=start, options=options)
     assert carried.check().ok and carried.record["arguments"]["method"] == "carried"
     assert np.mean(carried.draws["lengthscale"] < 0.07) < 0.1
-    feasible = np.ones(16, dtype=bool)
-    observed = Observations(
-        list(range(16)), configurations(x), y, False, np.zeros(16), feasible, feasible, ~feasible, y
-    )
-    fits = LoopFits(gp, optuna.create_study(), observed, FitCache(), lambda *_: None)
+    fits = LoopFits(gp, optuna.create_study(), exact(x, y), FitCache(), lambda *_: None)
     for seed in range(5):
         (audited,) = fits.fit_all([PlannedFit(gp, "", options, LastStart(start, 15))], np.random.SeedSequence(seed))
         arguments = audited.posterior.record["arguments"]
