@@ -156,9 +156,9 @@ def were_searched(trials: Iterable[FrozenTrial]) -> NDArray[np.bool_]:
 def _best_rows(trials: Sequence[FrozenTrial], values: FloatArray, feasible: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which of n trials with values (n, p) to minimise are the best of those that they are compared with, (n,).
 
-    Each context, and the fixed values of each run, are one comparison: of the feasible trials with these values. Trials
-    with neither make one of all feasible trials. What trials store decides, so that a replay finds the same. If none is
-    feasible, all are compared.
+    A trial with a context, or of a run with fixed values, is compared with all feasible trials that have these values,
+    another trial with all feasible ones. Contexts and fixed values are those that the trials store, so that a replay
+    finds the same. If no trial is feasible, infeasible ones are compared instead.
     """
     eligible = np.flatnonzero(feasible | ~feasible.any()).tolist()
     comparisons: dict[tuple[str, ...], set[tuple[object, ...]]] = {}
