@@ -1,15 +1,17 @@
 """Compare the hypervolumes of slayr_py and of Optuna's samplers on problems with several objectives.
 
     python -m benchmarks.optimisation.objectives --seeds 5 --budget 60
+    python -m benchmarks.optimisation.objectives --suite designs --seeds 5 --budget 50
 
-Problems: BraninCurrin, ZDT1 to ZDT3, DTLZ2 with 2 and 3 objectives, WFG4 and WFG9, VehicleSafety, C2-DTLZ2 (with
-constraints), error and size of a random forest, and BraninCurrin with noise. Samplers: slayr, "slayr:key=value,...",
-Optuna's GP, TPE and NSGA-II, and BoTorch's qLogNEHVI. "slayr-reference" and "botorch-reference" are told the reference
-point of the problem. All start with the default design of slayr_py, 5 to 7 configurations; Optuna's GP and TPE sampler
-add their own up to 10. The GP samplers of Optuna and BoTorch need torch and botorch. A run is written to objectives.csv
-when it is finished; run the same command again to resume after an interruption. Runs with fewer evaluations than
---budget are made again. --report only prints the tables: the logarithm of the hypervolume that is missing, the mean
-rank over the problems, and the processor time of suggestions.
+Problems of the suite "functions": BraninCurrin, ZDT1 to ZDT3, DTLZ2 with 2 and 3 objectives, WFG4 and WFG9,
+VehicleSafety, C2-DTLZ2 (with constraints), error and size of a random forest, and BraninCurrin with noise. Those of
+"designs" are in `benchmarks.common.tradeoff_designs`. Samplers: slayr, "slayr:key=value,...", Optuna's GP, TPE and
+NSGA-II, and BoTorch's qLogNEHVI. "slayr-reference" and "botorch-reference" are told the reference point of the problem.
+All start with the default design of slayr_py, 5 to 7 configurations; Optuna's GP and TPE sampler add their own up to
+10. The GP samplers of Optuna and BoTorch need torch and botorch. A run is written to objectives.csv, or to
+objectives-designs.csv, when it is finished; run the same command again to resume after an interruption. Runs with fewer
+evaluations than --budget are made again. --report only prints the tables: the logarithm of the hypervolume that is
+missing, the mean rank over the problems, and the processor time of suggestions.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import optuna
@@ -26,6 +28,7 @@ import pandas as pd
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.objectives_problems import TRADEOFFS, Tradeoff
 from benchmarks.common.results import ResultFile, add_result_arguments, append, markdown, mean_cell
+from benchmarks.common.tradeoff_designs import DESIGNS
 from benchmarks.common.versions import write_versions
 from benchmarks.optimisation.peers import initial_design, keywords
 from benchmarks.optimisation.runs import processor_time
@@ -36,8 +39,22 @@ from slayr_py.study.storage.suggesting import suggest_all
 
 KEYS = ["problem", "sampler", "seed"]
 COLUMNS = [*KEYS, "number", "values", "violation", "seconds"]
-BUDGETS = (25, 60)
 SAMPLERS = ["slayr", "optuna-tpe", "optuna-nsga2", "optuna-gp", "botorch"]
+
+
+class Suite(NamedTuple):
+    """Problems, the file of their runs, and the numbers of evaluations to compare at."""
+
+    problems: Mapping[str, Tradeoff]
+    file: str
+    budgets: tuple[int, ...]
+
+
+SUITES = {
+    "functions": Suite(TRADEOFFS, "objectives.csv", (25, 60)),
+    "designs": Suite(DESIGNS, "objectives-designs.csv", (25, 50)),
+}
+PROBLEMS = {name: problem for suite in SUITES.values() for name, problem in suite.problems.items()}
 TOLD_REFERENCE = ("slayr-reference", "botorch-reference")
 
 OTHERS: dict[str, Callable[[int], optuna.samplers.BaseSampler]] = {
@@ -161,7 +178,7 @@ def differences(rows: pd.DataFrame, budgets: Sequence[int]) -> pd.DataFrame:
     """Return the logarithms of the missing hypervolume by problem, sampler, seed (rows) and budget (columns)."""
     found = {}
     for key, own in rows.groupby(KEYS):
-        problem = TRADEOFFS[str(key[0])]
+        problem = PROBLEMS[str(key[0])]
         found[key] = [log_difference(own, problem, b) if len(own) >= b else np.nan for b in budgets]
     index = pd.MultiIndex.from_tuples(list(found), names=KEYS)
     return pd.DataFrame(list(found.values()), index=index, columns=list(budgets))
@@ -171,7 +188,7 @@ def report(rows: pd.DataFrame, samplers: Sequence[str], budgets: Sequence[int]) 
     """Return the tables in Markdown: means with standard errors, and mean ranks of the runs that all samplers have."""
     table = differences(rows, budgets)
     lines = []
-    for problem in [name for name in TRADEOFFS if name in table.index.unique("problem")]:
+    for problem in [name for name in PROBLEMS if name in table.index.unique("problem")]:
         for sampler in [name for name in samplers if (problem, name) in table.index.droplevel("seed")]:
             own = table.loc[problem, sampler]
             mine = rows[(rows["problem"] == problem) & (rows["sampler"] == sampler) & (rows["number"] >= 10)]
@@ -190,27 +207,33 @@ def report(rows: pd.DataFrame, samplers: Sequence[str], budgets: Sequence[int]) 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser(__file__, __doc__)
-    parser.add_argument("--problems", nargs="+", choices=TRADEOFFS, default=list(TRADEOFFS), metavar="PROBLEM")
+    parser.add_argument("--suite", choices=SUITES, default="functions", help="problems to run (default: %(default)s)")
+    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, metavar="PROBLEM", help="default: all of the suite")
     parser.add_argument("--samplers", nargs="+", default=SAMPLERS, help="sampler names (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=5, help="runs per problem and sampler")
-    parser.add_argument("--budget", type=int, default=60, help="evaluations per run")
+    parser.add_argument("--budget", type=int, help="evaluations per run (default: 60, designs: 50)")
     add_result_arguments(parser, __file__)
     options = begin(parser, arguments)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    stored = ResultFile(options.output / "objectives.csv", [*KEYS], COLUMNS)
+    suite = SUITES[options.suite]
+    problems = options.problems or list(suite.problems)
+    if unknown := [name for name in problems if name not in suite.problems]:
+        parser.error(f"not in --suite {options.suite}: {', '.join(unknown)}")
+    budget = options.budget or suite.budgets[-1]
+    stored = ResultFile(options.output / suite.file, [*KEYS], COLUMNS)
     if not options.report:
         write_versions(stored.path, ("optuna", "torch", "gpytorch", "botorch"))
-        runs = [(p, s, seed) for seed in range(options.seeds) for s in options.samplers for p in options.problems]
-        for problem, sampler, seed in unfinished(stored, runs, options.budget):
+        runs = [(p, s, seed) for seed in range(options.seeds) for s in options.samplers for p in problems]
+        for problem, sampler, seed in unfinished(stored, runs, budget):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 key = {"problem": problem, "sampler": sampler, "seed": seed}
-                made = [key | row for row in run(TRADEOFFS[problem], sampler, seed, options.budget)]
+                made = [key | row for row in run(PROBLEMS[problem], sampler, seed, budget)]
             replace_run(stored, made)
             print(f"{problem}, {sampler}, seed {seed}: {len(made)} evaluations", flush=True)
     rows = stored.rows()
-    chosen = rows["problem"].isin(options.problems) & rows["sampler"].isin(options.samplers)
-    budgets = [b for b in BUDGETS if b <= options.budget] or [options.budget]
+    chosen = rows["problem"].isin(problems) & rows["sampler"].isin(options.samplers)
+    budgets = [b for b in suite.budgets if b <= budget] or [budget]
     print(report(rows[chosen], options.samplers, budgets))
 
 
