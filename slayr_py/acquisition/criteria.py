@@ -36,6 +36,7 @@ from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import Chains, Moments, log_sum_exp, standard_error
 from slayr_py.space import FloatArray
 
+# Standard deviations of the targets are multiplied by `State.scale` in each of these.
 _SMOOTHED = 1e-3  # standard deviations of the targets
 
 _NEGLIGIBLE = 1e-3  # expected improvement in standard deviations of the targets, or probability of improvement
@@ -65,6 +66,8 @@ class State(NamedTuple):
     is_tangent : bool
         Whether the moments are those of the tangents of different warps. Where values are bad, also known ones, the
         means of the draws then differ the more, the worse the values are: this difference is no uncertainty.
+    scale : float
+        `Predictor.improvement_scale`.
     """
 
     best: float | FloatArray
@@ -73,6 +76,12 @@ class State(NamedTuple):
     warp: FloatArray | None = None
     pivot: float | None = None
     is_tangent: bool = False
+    scale: float = 1.0
+
+    @property
+    def smallest_variance(self) -> float:
+        """Return the variance that replaces smaller ones."""
+        return SMALLEST_VARIANCE * self.scale**2
 
     @property
     def is_linear(self) -> bool:
@@ -97,7 +106,8 @@ class Acquisition(ABC):
     negligible : float
         Below this maximum, the relative error does not matter: more draws would not find a useful improvement.
     least : float
-        Below this maximum, the criterion does not tell configurations apart: the search explores instead.
+        Below this maximum, the criterion does not tell configurations apart: the search explores instead. Like
+        ``negligible`` it is for improvements of scale 1, see `at_scale`.
     is_logarithm : bool
         Whether `transformed` is a logarithm, to which those of factors can be added.
     """
@@ -128,13 +138,17 @@ class Acquisition(ABC):
         """Return the Monte Carlo standard error of the criterion at one point, from moments (s,).
 
         The error of a mean over draws is relative to the criterion. The error of the bound is in standard deviations of
-        the targets.
+        the targets times ``state.scale``.
         """
         return error_of_mean(self.value(mean[None], sd[None], state.at_one_point()), chains)
 
     def gain(self, value: float) -> float | None:
         """Return the expected improvement where the criterion has this value; None if it does not determine it."""
         return None
+
+    def at_scale(self, threshold: float, scale: float) -> float:
+        """Return a threshold of the criterion, where improvements have this `State.scale`: the same by default."""
+        return threshold
 
     def logarithmic(self) -> Acquisition:
         """Return the same criterion with a logarithm as `transformed`, to which logarithms of factors can be added.
@@ -197,11 +211,11 @@ class Uncertainty(Acquisition):
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
-        return np.log(np.maximum(_root_mean_square(sd), np.sqrt(SMALLEST_VARIANCE)))
+        return np.log(np.maximum(_root_mean_square(sd), np.sqrt(state.smallest_variance)))
 
     @override
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
-        mixture = _DrawMixture.of(moments, with_means=False)
+        mixture = _DrawMixture.of(moments, state, with_means=False)
         return 0.5 * np.log(mixture.variance), 0.5 * mixture.variance_slope / mixture.variance[:, None]
 
 
@@ -219,13 +233,13 @@ class _DrawMixture(NamedTuple):
     variance_slope: FloatArray
 
     @classmethod
-    def of(cls, moments: Moments, *, with_means: bool) -> _DrawMixture:
+    def of(cls, moments: Moments, state: State, *, with_means: bool) -> _DrawMixture:
         """Return the moments, with the differences between the means of the draws or without them."""
         mean, variance, mean_gradient, variance_gradient = moments
         centre = mean.mean(axis=0)
         slope = mean_gradient.mean(axis=0)
         deviation = mean - centre if with_means else np.zeros_like(mean)
-        total = np.maximum(np.mean(variance + np.square(deviation), axis=0), SMALLEST_VARIANCE)
+        total = np.maximum(np.mean(variance + np.square(deviation), axis=0), state.smallest_variance)
         total_slope = variance_gradient.mean(axis=0)
         total_slope += 2 * np.einsum("sm,smd->md", deviation, mean_gradient - slope) / len(mean)
         return cls(centre, total, slope, total_slope)
@@ -246,19 +260,19 @@ class _Improvement(Acquisition):
 
     @override
     def error(self, mean: FloatArray, sd: FloatArray, state: State, chains: Sequence[Chains]) -> float:
-        sd = np.maximum(sd, np.sqrt(SMALLEST_VARIANCE))[:, None]
+        sd = np.maximum(sd, np.sqrt(state.smallest_variance))[:, None]
         log_terms = self._log_terms((state.best - mean[:, None]) / sd, sd, state)[0][:, 0]
         terms = np.exp(log_terms - log_terms.max())
         return error_of_mean(terms, chains) / float(terms.mean())
 
     @override
     def transformed(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:
-        sd = np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
+        sd = np.sqrt(np.maximum(variance, state.smallest_variance))
         return log_mean_exp(self._log_terms((state.best - mean) / sd, sd, state)[0])
 
     @override
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
-        sd = np.sqrt(np.maximum(moments.variance, SMALLEST_VARIANCE))
+        sd = np.sqrt(np.maximum(moments.variance, state.smallest_variance))
         log_terms, by_mean, by_sd = self._log_terms((state.best - moments.mean) / sd, sd, state)
         total = log_sum_exp(log_terms)
         share = np.exp(log_terms - total)
@@ -282,6 +296,10 @@ class ExpectedImprovement(_Improvement):
     @override
     def gain(self, value: float) -> float | None:
         return value
+
+    @override
+    def at_scale(self, threshold: float, scale: float) -> float:
+        return threshold * scale
 
     @override
     def _log_terms(self, z: FloatArray, sd: FloatArray, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -312,6 +330,10 @@ class LogExpectedImprovement(ExpectedImprovement):
     def gain(self, value: float) -> float | None:
         return math.exp(value)
 
+    @override
+    def at_scale(self, threshold: float, scale: float) -> float:
+        return threshold + math.log(scale)
+
 
 class ProbabilityOfImprovement(_Improvement):
     """Probability of a smaller value, averaged over draws."""
@@ -334,7 +356,8 @@ class ProbabilityOfImprovement(_Improvement):
 class LowerConfidenceBound(Acquisition):
     """Lower confidence bound of the mixture with the cooling schedule of the slayR notes.
 
-    Under a warp the standard deviation is the root mean square of those of the draws, see `State.is_tangent`.
+    Under a warp the standard deviation is the root mean square of those of the draws, see `State.is_tangent`. The
+    search maximises the bound in units of `State.scale`, so that steps and factors weigh the same under every warp.
 
     Parameters
     ----------
@@ -359,12 +382,20 @@ class LowerConfidenceBound(Acquisition):
         return lower_confidence_bound(mean, sd, self._beta(state))
 
     @override
+    def error(self, mean: FloatArray, sd: FloatArray, state: State, chains: Sequence[Chains]) -> float:
+        return super().error(mean, sd, state, chains) / state.scale
+
+    @override
+    def transformed(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:
+        return super().transformed(mean, variance, state) / state.scale
+
+    @override
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
-        mixture = _DrawMixture.of(moments, with_means=not state.is_tangent)
+        mixture = _DrawMixture.of(moments, state, with_means=not state.is_tangent)
         root = np.sqrt(mixture.variance)
         weight = np.sqrt(self._beta(state))
         slope = weight * mixture.variance_slope / (2 * root[:, None]) - mixture.mean_slope
-        return weight * root - mixture.mean, slope
+        return (weight * root - mixture.mean) / state.scale, slope / state.scale
 
     @override
     def logarithmic(self) -> Acquisition:
@@ -384,12 +415,12 @@ class _LogOptimisticImprovement(LowerConfidenceBound):
     @override
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:
         negative_bound, slope = super().transformed_with_gradient(moments, state)
-        promised, by_bound = _log_positive_part(np.mean(state.best) + negative_bound)
+        promised, by_bound = _log_positive_part(np.mean(state.best) / state.scale + negative_bound)
         return promised, by_bound[:, None] * slope
 
     @override
     def transformed(self, mean: FloatArray, variance: FloatArray, state: State) -> FloatArray:
-        return _log_positive_part(np.mean(state.best) + super().transformed(mean, variance, state))[0]
+        return _log_positive_part(np.mean(state.best) / state.scale + super().transformed(mean, variance, state))[0]
 
 
 def _log_positive_part(d: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -25,7 +25,8 @@ class Effort(NamedTuple):
     gains : (float, float)
         Least gain of a logarithm (log EI, log PI) in a step to continue, of a start and of a maximum.
     gains_of_bound : (float, float)
-        The same for a criterion in standard deviations of y, which become small beside the data's near an optimum.
+        The same for a criterion in standard deviations of y times `State.scale`, which become small beside the data's
+        near an optimum.
     """
 
     candidates: int = 2048

@@ -6,6 +6,7 @@ half a gigabyte.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypedDict
@@ -53,7 +54,7 @@ class Suggestion(NamedTuple):
         Probability that the configuration is feasible; 1 if neither failures nor constraints are modelled.
     error : float
         Monte Carlo standard error of the criterion there: relative to the criterion for improvements, in standard
-        deviations of the targets for the bound; NaN for a point estimate.
+        deviations of the targets times ``scale`` for the bound; NaN for a point estimate.
     note : str
         Reason why another configuration than the maximum of the criterion is suggested; empty for the maximum.
     cost : float or None
@@ -62,6 +63,8 @@ class Suggestion(NamedTuple):
         Logarithm of the factor of the belief that the optimum is inside the ranges; 0 without it.
     new : float
         Logarithm of the factor for a new value, by which the criterion was multiplied; 0 without plateaus.
+    scale : float
+        Factor of thresholds in standard deviations of the targets: product of the `Predictor.improvement_scale`.
     """
 
     config: Configuration
@@ -73,6 +76,7 @@ class Suggestion(NamedTuple):
     cost: float | None = None
     interior: float = 0.0
     new: float = 0.0
+    scale: float = 1.0
 
     @property
     def mean(self) -> float:
@@ -419,7 +423,8 @@ class AcquisitionSearch:
         config = self.posteriors[0].encoder.decode(found.encoded)[0]
         cost = None if self.cost is None else float(self.cost.expected(found.encoded)[0])
         factors = (found.interior, found.new)
-        return Suggestion(config, found.value, tuple(predicted), error, found.feasible, note, cost, *factors)
+        scale = math.prod(each.improvement_scale for each in predictors)
+        return Suggestion(config, found.value, tuple(predicted), error, found.feasible, note, cost, *factors, scale)
 
 
 def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_] | None:

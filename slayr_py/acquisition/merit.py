@@ -111,7 +111,7 @@ class OneObjective(Merit):
     @property
     def least(self) -> float:  # type: ignore[override]
         """Return the smallest meaningful value of the criterion."""
-        return self.criterion.least
+        return self.criterion.at_scale(self.criterion.least, self.drawn_state.scale)
 
     @property
     @override
@@ -120,11 +120,12 @@ class OneObjective(Merit):
 
     @cached_property
     def drawn_state(self) -> State:
-        """The state with the incumbent and the warp of each draw."""
+        """The state with the incumbent and the warp of each draw, and the scale of improvements."""
         incumbent = self.predictor.incumbent
         best = self.state.best if incumbent is None else incumbent
         warp = self.predictor.warp
-        state = self.state._replace(best=best, is_tangent=warp is not None)
+        scale = self.predictor.improvement_scale
+        state = self.state._replace(best=best, is_tangent=warp is not None, scale=scale)
         return state if self.is_rough else state._replace(warp=warp, pivot=self.predictor.pivot)
 
     @override
@@ -239,8 +240,12 @@ class HypervolumeImprovement(Merit):
     n_chains: tuple[int, ...]
     boxes: Boxes
     noisy: bool = False
-    least: float = LEAST
     is_rough: bool = False
+
+    @property
+    def least(self) -> float:  # type: ignore[override]
+        """Return `LEAST` in units of the improvements of all objectives."""
+        return LEAST * math.prod(each.improvement_scale for each in self.predictors)
 
     @cached_property
     def sides(self) -> tuple[Sides, ...]:

@@ -9,12 +9,14 @@ from slayr_py.acquisition import LowerConfidenceBound
 from slayr_py.acquisition.criteria import State
 from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.merit import OneObjective
-from slayr_py.inference.prediction.predictor import Moments
+from slayr_py.inference.prediction.predictor import Moments, Predictor
 from slayr_py.space import Encoder
 
 
 class KnownFunction:
     """A predictor with one draw, mean -f and variance 1: its confidence bound is f plus a constant."""
+
+    improvement_scale = Predictor.improvement_scale
 
     def __init__(self, f, slope):
         self.f = f

@@ -118,6 +118,28 @@ def test_gradient_near_an_observed_point_is_finite_and_points_away(name, varianc
     assert np.all(np.isfinite(transformed)) and np.all(np.isfinite(gradient)) and gradient[0, 0] > 0
 
 
+@pytest.mark.parametrize("name", [*names(), "prior", "uncertainty"])
+def test_criteria_search_alike_on_every_scale(name):
+    """Also at observed points, whose standard deviation is replaced by a small one."""
+    others = {"prior": from_name("lcb").logarithmic(), "uncertainty": Uncertainty()}
+    criterion = others[name] if name in others else from_name(name)
+    scale = 1e-12
+    large = moments(np.random.default_rng(1).normal(size=(40, 2)))
+    large.variance[:, :3] = 0.0
+    small = Moments(*(array * scale**power for array, power in zip(large, (1, 2, 1, 2), strict=True)))
+    state = STATE._replace(best=scale * STATE.best, scale=scale)
+    shift = np.log(scale) if name in ("ei", "log_ei", "uncertainty") else 0.0
+    wanted, by_inputs = criterion.transformed_with_gradient(large, STATE)
+    values, gradient = criterion.transformed_with_gradient(small, state)
+    np.testing.assert_allclose(values, wanted + shift, rtol=1e-9)
+    np.testing.assert_allclose(gradient, by_inputs, rtol=1e-9)
+    values = criterion.transformed(*small[:2], state)
+    np.testing.assert_allclose(values, criterion.transformed(*large[:2], STATE) + shift, rtol=1e-9)
+    chains = [Chains(1.0, np.arange(4)[None])]
+    error = criterion.error(small.mean[:, 9], np.sqrt(small.variance[:, 9]), state, chains)
+    assert error == pytest.approx(criterion.error(large.mean[:, 9], np.sqrt(large.variance[:, 9]), STATE, chains))
+
+
 @pytest.mark.parametrize("name", names())
 def test_transformed_and_criterion_have_the_same_order(name):
     criterion = from_name(name)

@@ -10,14 +10,15 @@ from scipy.special import ndtr
 
 from slayr_py.acquisition import hypervolume, non_dominated
 from slayr_py.acquisition.boxes import non_dominated_boxes
-from slayr_py.acquisition.criteria import State, from_name
+from slayr_py.acquisition.criteria import LEAST, State, from_name
 from slayr_py.acquisition.hypervolume_improvement import Sides
 from slayr_py.acquisition.merit import HypervolumeImprovement, OneObjective
 from slayr_py.acquisition.shortfall import Identity, LogWarp, Transformation
 from slayr_py.inference import unwarped, warped
 from slayr_py.inference.prediction.distribution import NO_WARP
 from slayr_py.inference.prediction.draws import Chains
-from slayr_py.inference.prediction.predictor import Moments
+from slayr_py.inference.prediction.predictor import Moments, Predictor
+from slayr_py.inference.warp import log_slope
 
 WARPS = np.array([0.05, 0.4, 1.0, 2.5])[:, None]
 TRANSFORMATIONS = [(None, None), (WARPS, None), (WARPS, -0.5)]
@@ -29,6 +30,7 @@ class Known:
     n_draws = 4
     train = np.zeros((5, 2))
     incumbent = None
+    improvement_scale = Predictor.improvement_scale
     noise = np.array([0.02, 0.1, 0.3, 1.0])[:, None]
 
     def __init__(self, phase, warp=None, pivot=None):
@@ -182,6 +184,17 @@ def test_one_objective_is_expected_improvement(warp, pivot):
         below = ndtr((warped(y, warp, pivot) - mean) / np.sqrt(variance)).mean(axis=1)
         exact = np.log(np.trapezoid(below, y[:, 0, 0], axis=0))
     np.testing.assert_allclose(merit.values(x), exact, atol=1e-6)
+
+
+@pytest.mark.parametrize(("warp", "pivot"), TRANSFORMATIONS, ids=["no warp", "warp", "pivot"])
+def test_an_improvement_vanishes_in_units_of_the_warp_at_the_pivot(warp, pivot):
+    scale = 1.0 if pivot is None else np.mean(np.exp(-log_slope(np.array(pivot), warp, pivot)))
+    merit = merit_of(front_of(2), np.full(2, 1.0), warp, pivot)
+    assert merit.least == pytest.approx(LEAST * scale**2)
+    wanted = {"ei": LEAST * scale, "log_ei": np.log(LEAST * scale), "pi": LEAST, "lcb": -np.inf}
+    for name, least in wanted.items():
+        one = OneObjective(merit.predictors[0], 2, from_name(name), State(-0.4, 1, 2))
+        assert one.least == pytest.approx(least)
 
 
 @pytest.mark.parametrize(("warp", "pivot"), TRANSFORMATIONS, ids=["no warp", "warp", "pivot"])

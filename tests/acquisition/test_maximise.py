@@ -8,6 +8,7 @@ from testing_spaces import conditional_space
 
 import slayr_py as sl
 from slayr_py.acquisition import (
+    OptimumPrior,
     criterion_values,
     expected_improvement,
     from_name,
@@ -229,6 +230,21 @@ def test_searches_leave_the_worst_values_alone():
     for found in (exploring.config, bound.config):
         distances = [np.hypot(config["x"] - found["x"], config["y"] - found["y"]) for config in design]
         assert min(distances) > 0.3 and found["x"] < 0.5
+
+
+@pytest.mark.stan
+def test_searches_improve_on_good_values_that_differ_by_orders_of_magnitude():
+    """Improvements are tiny beside the targets, but probable."""
+    space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+    design = Encoder(space).sobol(24, seed=1)
+    y = np.array([10 ** (16 * ((config["x"] - 0.3) ** 2 + (config["y"] - 0.6) ** 2)) for config in design])
+    posterior = sl.GaussianProcess(space, warp="best").fit(design, y, method="laplace", seed=1)
+    found = suggest(posterior, best=y.min(), t=1, rng=np.random.default_rng(0))
+    assert found.value < 1e-8 and not found.note
+    assert found.config["x"] == pytest.approx(0.3, abs=0.1) and found.config["y"] == pytest.approx(0.6, abs=0.1)
+    prior = OptimumPrior.of({"x": sl.Normal(0.8, 0.1)}, posterior.encoder)
+    believed = suggest(posterior, "lcb", best=y.min(), t=1, rng=np.random.default_rng(0), prior=prior)
+    assert believed.config["x"] < 0.6
 
 
 @pytest.mark.parametrize(("acquisition", "gains"), [("ei", [0.1, 1e-3]), ("pi", [0.1, 1e-3]), ("lcb", [0.01, 1e-4])])

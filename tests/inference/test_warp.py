@@ -9,7 +9,7 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm
 
 import slayr_py as sl
-from slayr_py.inference import Model, observe
+from slayr_py.inference import Model, Targets, observe
 from slayr_py.inference.prediction.distribution import Latent, Prediction, mixture_moments
 from slayr_py.inference.prediction.predictor import KernelPredictor
 from slayr_py.inference.sampling.programs import compiled
@@ -276,6 +276,12 @@ def test_the_linearised_predictor_has_the_moments_and_gradients_of_the_tangent()
     slope = np.exp(-log_slope(np.array(best), warp))[:, None]
     np.testing.assert_allclose(tangent.moments(new)[0], best + slope * (mean - warped(np.array(best), warp)[:, None]))
     np.testing.assert_allclose(tangent.moments(new)[1], slope**2 * variance)
+    # Improvements have the slope of a warp with a pivot as unit.
+    assert raw.improvement_scale == tangent.improvement_scale == 1.0
+    at_best = KernelPredictor.factorise(sl.kernels.Matern(), train, Targets(y, np.zeros(12), pivot=y.min()), draws)
+    for predictor, value in ((at_best, y.min()), (at_best.linearised(best), best)):
+        slopes = np.exp(-log_slope(np.array(value), warp, y.min()))
+        assert predictor.improvement_scale == pytest.approx(slopes.mean())
     # The targets of each draw are its transformed ones.
     plain = {name: values[:1] for name, values in draws.items() if name != "warp"}
     alone = KernelPredictor.factorise(sl.kernels.Matern(), train, warped(y, warp[0]), plain)

@@ -108,6 +108,20 @@ class Predictor(ABC):
         """Pivot of the warp, if it has one."""
 
     @property
+    def improvement_scale(self) -> float:
+        """Improvement on the best value that is 1 on the scale of the transformed function: the unit of thresholds.
+
+        Under a warp with a pivot, improvements may be orders of magnitude smaller than the targets. It is then the mean
+        slope over draws of T^-1 at :attr:`incumbent`, or before :meth:`linearised` at the pivot; otherwise it is 1. It
+        is not below the rounding errors of the targets.
+        """
+        if self.warp is None or self.pivot is None:
+            return 1.0
+        best = np.asarray(self.pivot) if self.incumbent is None else self.incumbent
+        slope = np.exp(-log_slope(best, self.warp, self.pivot))
+        return max(float(np.mean(slope)), float(np.finfo(np.float64).eps))
+
+    @property
     @abstractmethod
     def noise(self) -> FloatArray:
         """Variance (s, 1) of the noise of a further observation, on the scale of the transformed function.

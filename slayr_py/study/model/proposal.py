@@ -36,8 +36,9 @@ from slayr_py.study.storage.trials import Observations, excluded, pending, with_
 
 LARGEST_ERROR = 0.1
 """Largest accepted Monte Carlo standard error of the acquisition at its maximum: a tenth of an improvement or, for the
-confidence bound, of a standard deviation of the targets. Above it the model is fitted again with more draws, unless
-the acquisition is `negligible`: when EI vanishes in a converged study, its relative error is large after every fit."""
+confidence bound, of a standard deviation of the targets times `State.scale`. Above it the model is fitted again with
+more draws, unless the acquisition is `negligible`: when EI vanishes in a converged study, its relative error is large
+after every fit."""
 
 LEAST_FEASIBLE = 0.3
 """Probability of feasibility below which no more than two suggestions in a row may be. Where the models are wrong, the
@@ -194,7 +195,8 @@ class Proposal(AbstractContextManager["Proposal"]):
 
         It is uncertain if its Monte Carlo error is above `LARGEST_ERROR`, unless the acquisition is negligible.
         """
-        negligible = self.proposer.options.criterion.negligible
+        criterion = self.proposer.options.criterion
+        negligible = criterion.at_scale(criterion.negligible, suggestion.scale)
         uncertain = suggestion.error > LARGEST_ERROR and suggestion.value >= negligible
         if not uncertain:
             return None

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import optuna
@@ -10,7 +11,7 @@ from optuna.trial import TrialState
 from testing_studies import NUTS, advance, bowl, suggestion
 
 import slayr_py as sl
-from slayr_py.acquisition import ExpectedImprovement, criterion_values, suggest
+from slayr_py.acquisition import ExpectedImprovement, Suggestion, criterion_values, suggest
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.study import ask, config_of, create_study, fit_notes, posterior_of, space_to_distributions, tell
 from slayr_py.study.model import proposal, proposer
@@ -227,6 +228,18 @@ def test_no_second_fit_if_the_acquisition_is_negligible(plane, monkeypatch):
     study = advance(create_study(plane, **NUTS), 5)
     record = study.trials[-1].user_attrs[SUGGESTION_KEY]["fit"]
     assert record["start"] == "cold" and not any("Monte Carlo" in str(each["why"]) for each in record["abandoned"])
+
+
+@pytest.mark.parametrize(("scale", "extended"), [(1.0, 0), (1e-6, 1)])
+def test_an_acquisition_is_negligible_in_units_of_the_warp(scale, extended):
+    reasons = []
+    fit = SimpleNamespace(extended=lambda draws, why: reasons.append(why))
+    options = SimpleNamespace(criterion=ExpectedImprovement(), fit=SimpleNamespace(draws=100))
+    loop = SimpleNamespace(options=options, session=SimpleNamespace(report=lambda phase: None))
+    made = proposal.Proposal(loop, None, SimpleNamespace(number=9), [], [], np.random.SeedSequence(1))
+    suggested = Suggestion(None, 1e-7, ((0.0, 1.0),), error=0.5, scale=scale)
+    assert made.fit_more_draws(proposer.FittedModels((fit,), []), suggested) is None
+    assert len(reasons) == extended
 
 
 @pytest.mark.stan
