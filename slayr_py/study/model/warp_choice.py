@@ -34,8 +34,9 @@ _OPTIONS = FitOptions(method="map", retries=0, pointwise=True)
 def with_chosen_warp(study: Study, gp: GaussianProcess, observed: Observations, fits: FitCache) -> GaussianProcess:
     """Return the Gaussian process of one kernel with the warp that the values choose.
 
-    The first 11, 16, 24, ... observations decide, of these numbers the largest there is, so that all suggestions until
-    the next one have the same warp, also those of another process. With fewer, or if a fit fails, it is "log".
+    The first 11, 16, 24, ... observations by trial number decide, of these numbers the largest there is, so that
+    suggestions until the next one have the same warp, also those of another process, unless an earlier trial is told
+    between them. With fewer, or if a fit fails, it is "log".
     """
     gp = gp.with_warp("log")
     n = max((number for number in _DUE if number <= len(observed.y)), default=0)
