@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 
 from slayr_py.arguments import check_integer
+from slayr_py.errors import level_outside
 from slayr_py.inference.functions import draw_functions
 from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.sensitivity.inputs import uniform
@@ -45,8 +48,9 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
     -------
     pandas.DataFrame
         One row per parameter, in descending order of the total index. Columns: first, first_low, first_high, total,
-        total_low, total_high. ``attrs["notes"]`` is a list of sentences on limits of the result. ``attrs`` also has the
-        ``method`` ("quadrature" or "monte carlo") and the Monte Carlo ``error`` of the means.
+        total_low, total_high. They are NaN, with a warning, if all functions are constant. ``attrs["notes"]`` is a list
+        of sentences on limits of the result. ``attrs`` also has the ``method`` ("quadrature" or "monte carlo") and the
+        Monte Carlo ``error`` of the means.
 
     Raises
     ------
@@ -78,6 +82,13 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
         indices = pick_freeze(functions, encoder, 2 ** int(np.ceil(np.log2(points))), _REPEATS, rng)
     varies = np.isfinite(indices.total).all(axis=1)
     lost = functions.lost if varies.any() else 0.0
+    if not varies.any():
+        warnings.warn(
+            f"all {len(functions)} functions drawn from the posterior are constant, so that no parameter has an index "
+            "and the table has NaN; importance needs observations that differ",
+            UserWarning,
+            stacklevel=level_outside(),
+        )
     columns: dict[str, FloatArray] = {}
     for name, values in (("first", indices.first[varies]), ("total", indices.total[varies])):
         if len(values):

@@ -35,8 +35,12 @@ def importance_of(reading: Reading) -> pd.DataFrame:
 
 
 def importances(reading: Reading) -> Iterator[Block]:
-    """Return the figure and the table of Sobol indices, and what limits them."""
+    """Return the figure and the table of Sobol indices, if there are any, and what limits them."""
     table = importance_of(reading)
+    limits = [Notice(sentence(note)) for note in table.attrs.get("notes", [])]
+    if table["total"].isna().all():
+        yield from limits
+        return
     names = [str(name) for name in table.index]
     yield Paragraph(
         "Shares of the variance of the latent function over the whole space (Sobol indices): first-order, by the "
@@ -58,5 +62,4 @@ def importances(reading: Reading) -> Iterator[Block]:
 
     numbers = Table.of("importance-table", "Sobol indices", columns, ".3f")
     yield drawing("importance-figure", "Importance of parameters", text, draw, numbers)
-    for note in table.attrs.get("notes", []):
-        yield Notice(sentence(note))
+    yield from limits

@@ -4,7 +4,9 @@ import html
 import re
 from collections import Counter
 
+import numpy as np
 import optuna
+import pandas as pd
 import pytest
 from testing_reports import IMAGE, SCRIPT, filled, without_stan
 
@@ -12,6 +14,7 @@ import slayr_py as sl
 from slayr_py.display import cell
 from slayr_py.errors import InferenceError, StorageError
 from slayr_py.study import ask, create_study, tell
+from slayr_py.study.results.report import importances
 from slayr_py.study.results.report.blocks import Notice
 from slayr_py.study.results.report.front import front
 from slayr_py.study.results.report.page import SECTIONS, render, section, write_report
@@ -112,6 +115,13 @@ def test_only_a_default_reference_point_is_explained(plane, point):
     tell(study, ask(study), [1.0, 2.0])
     text = section(Reading(study), "front", "Front", front).blocks[0].text
     assert ("is the default one" in text) == (point is None)
+
+
+def test_constant_functions_have_no_figure_of_importances(monkeypatch):
+    table = pd.DataFrame({"first": [np.nan], "total": [np.nan]}, index=["x"])
+    table.attrs["notes"] = ["48 of 48 functions are constant"]
+    monkeypatch.setattr(importances, "importance_of", lambda reading: table)
+    assert [block.text for block in importances.importances(None)] == ["48 of 48 functions are constant."]
 
 
 def test_every_section_of_a_modelled_study(hostile_page):
