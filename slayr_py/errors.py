@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 __all__ = [
     "CompileError",
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-_MOST_LISTED = 5  # trials or rows named in a warning
+_MOST_LISTED = 5  # trials, rows or values named in a message
 
 _INSIDE = (__name__.partition(".")[0], "optuna")  # whose functions call each other
 
@@ -73,8 +73,9 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
     return folded[near[0]] if near else None
 
 
-def listed(texts: Sequence[str]) -> str:
-    """Join the first texts by commas, and count the others."""
+def listed(values: Iterable[object]) -> str:
+    """Join the texts of the first values by commas, and count the others."""
+    texts = [str(value) for value in values]
     others = len(texts) - _MOST_LISTED
     return ", ".join(texts[:_MOST_LISTED]) + (f" and {others} other{'s' * (others > 1)}" if others > 0 else "")
 

@@ -16,10 +16,8 @@ from ConfigSpace import Categorical, ConfigurationSpace, Float
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from slayr_py.errors import DataError, did_you_mean
+from slayr_py.errors import DataError, did_you_mean, listed
 from slayr_py.space import Encoded, Encoder, FloatArray
-
-_LISTED = 10  # values named in an error
 
 
 @dataclass(frozen=True)
@@ -92,8 +90,9 @@ class LevelFeature:
         values = column.tolist()
         if new := [value for value in dict.fromkeys(values) if value not in position]:
             raise DataError(
-                f"column {self.name!r} has categories that the training data lack: {_list(new)}; known: "
-                f"{_list(self.levels)}. A pandas column of dtype 'category' may declare categories without data"
+                f"column {self.name!r} has categories that the training data lack: {listed(map(repr, new))}; "
+                f"known: {listed(map(repr, self.levels))}. A pandas column of dtype 'category' may declare "
+                "categories without data"
             )
         return np.array([position[value] for value in values], dtype=np.float64)
 
@@ -132,7 +131,7 @@ class Features:
             if len(column.levels) > 1:
                 space.add(Categorical(column.name, _labels(column.levels), ordered=column.ordered))
         if not len(space):
-            raise DataError(f"every column has a single category, so no column varies ({_list(names)})")
+            raise DataError(f"every column has a single category, so no column varies ({listed(map(repr, names))})")
         self.encoder = Encoder(space)
 
     def encode(self, table: Any) -> Encoded:
@@ -256,9 +255,3 @@ def _labels(levels: Sequence[Any]) -> list[str]:
     """Return the distinct texts that name the levels in the posterior."""
     texts = [str(level) for level in levels]
     return texts if len(set(texts)) == len(texts) else [repr(level) for level in levels]
-
-
-def _list(values: Iterable[Any]) -> str:
-    """List the first values."""
-    every = [repr(value) for value in values]
-    return ", ".join(every[:_LISTED]) + (f" and {len(every) - _LISTED} more" if len(every) > _LISTED else "")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from optuna import Study
 from optuna.trial import FrozenTrial
 
-from slayr_py.errors import DataError, StorageError, level_outside
+from slayr_py.errors import DataError, StorageError, level_outside, listed
 from slayr_py.inference import (
     METHODS,
     Observed,
@@ -239,7 +239,7 @@ def _recorded_fit(study: Study, number: int, objective: int, reduced: Mapping[st
     values = observations(study, model.encoder.space, numbers, objective)
     if missing := sorted(set(numbers).difference(values.numbers)):
         raise StorageError(
-            f"trial {number} was suggested from a fit to trials {', '.join(map(str, missing))} among others, which "
+            f"trial {number} was suggested from a fit to trials {listed(missing)} among others, which "
             f"are missing or not finished in study {study.study_name!r}: restore a copy of it"
         )
     options = _observation_options(record)

@@ -383,7 +383,7 @@ def far_values_text(goal: Goal, observed: Observations) -> str:
 
 def trials_text(numbers: Sequence[int]) -> str:
     """Return "trial 3" or "trials 3, 5"; of many trials the first ones and the number of the others."""
-    return f"trial{'s' * (len(numbers) > 1)} {listed(list(map(str, numbers)))}"
+    return f"trial{'s' * (len(numbers) > 1)} {listed(numbers)}"
 
 
 def to_ranges(numbers: Iterable[int]) -> list[list[int]]:
