@@ -222,10 +222,13 @@ DESIGNS = {
 def non_dominated(values: np.ndarray, most: int) -> np.ndarray:
     """Return the indices of at most ``most`` rows of values (n, k) that no other row is better than."""
     values, first = np.unique(values, axis=0, return_index=True)
-    kept: list[int] = []
-    for i, row in enumerate(values):  # in lexicographic order, no later row is better than an earlier one
-        if not kept or not np.any(np.all(values[kept] <= row, axis=1)):
-            kept.append(i)
+    if values.shape[1] == 2:  # in lexicographic order, no later row is better than an earlier one
+        kept = list(np.flatnonzero(values[:, 1] < np.minimum.accumulate(np.append(np.inf, values[:-1, 1]))))
+    else:
+        kept = []
+        for i, row in enumerate(values):
+            if not kept or not np.any(np.all(values[kept] <= row, axis=1)):
+                kept.append(i)
     spread = np.linspace(0, len(kept) - 1, min(most, len(kept))).round().astype(int)
     return np.asarray(first[np.array(kept)[spread]])
 
@@ -278,7 +281,7 @@ def _near(parameter: Any, value: Any, other: Any, scale: float, rng: np.random.G
 def main() -> None:
     """Print the hypervolume of the front of each problem, found with two seeds."""
     for name, problem in DESIGNS.items():
-        most = 4000 if len(problem.reference) == 2 else 1000
+        most = 4000 if len(problem.reference) == 2 else 600
         print(name, [largest(problem, 60, 5000, most, seed) for seed in range(2)], flush=True)
 
 
