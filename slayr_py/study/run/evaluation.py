@@ -1,9 +1,8 @@
-"""Evaluate the objective: store values, stop after repeated failures, name values that cannot be stored."""
+"""Evaluate the objective, stop after repeated failures, and keep values that cannot be stored."""
 
 from __future__ import annotations
 
 import os
-import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -30,18 +29,18 @@ from slayr_py.errors import (
 from slayr_py.study.model.session import Phase
 from slayr_py.study.run.constraints import Constraint
 from slayr_py.study.run.executors import InThisThread, executor_for, result_of
-from slayr_py.study.run.objective import Evaluation, Objective, evaluate, expected_of, takes_trial
+from slayr_py.study.run.objective import Evaluation, Objective, evaluate, takes_trial
+from slayr_py.study.run.outcomes import TrialOutcomes
 from slayr_py.study.run.progress import ProgressBar
 from slayr_py.study.run.spending import Stopwatch, may_spend
 from slayr_py.study.sampler import declared_space_of, space_of
-from slayr_py.study.storage.attributes import EVALUATIONS_KEY, POSTPONED_KEY, VALUE_KEY, set_failure
-from slayr_py.study.storage.costs import SECONDS, cost_of
-from slayr_py.study.storage.objectives import set_names
+from slayr_py.study.storage.attributes import EVALUATIONS_KEY, VALUE_KEY
+from slayr_py.study.storage.costs import SECONDS
 from slayr_py.study.storage.opening import describe_storage_error
-from slayr_py.study.storage.optuna_private import id_of_trial, is_stopped, storage_of
+from slayr_py.study.storage.optuna_private import is_stopped, storage_of
 from slayr_py.study.storage.retrying import is_moved, is_storage_error, retries_of, was_deleted
 from slayr_py.study.storage.suggesting import suggest_all
-from slayr_py.study.storage.workers import MOST_EVALUATIONS, send_heartbeats, worker_storage
+from slayr_py.study.storage.workers import send_heartbeats
 
 FAILURES_AT_THE_START = 3
 """Number of consecutive failures that stops the loop if no trial of the study has succeeded: they indicate an error in
@@ -109,7 +108,7 @@ class TrialEvaluations:
         declared = declared_space_of(study)
         self.encoder = None if declared is None else declared.encoder
         self.cost = None if declared is None else declared.options.cost
-        self.expected = expected_of(study)._replace(cost=self.cost)
+        self.outcomes = TrialOutcomes(study, self.cost)
         self.executor: Executor
         self.retries = retries_of(storage_of(study))
         self.end: float | None = None
@@ -120,7 +119,6 @@ class TrialEvaluations:
         self.unsaved: dict[int, _Unsaved] = {}
         self._exit = ExitStack()
         self._writer: Executor | None = None
-        self._writing = threading.Lock()
 
     def __enter__(self) -> Self:
         """Start the processes or threads of the evaluations, and then the clock."""
@@ -179,7 +177,7 @@ class TrialEvaluations:
                 future = self._submit(trial, clock)
             except BaseException as error:  # of the sampler or a display; a failing storage keeps the trial as it is
                 if not is_storage_error(error):
-                    self._postpone(trial, error)
+                    self.outcomes.postpone(trial, error)
                 raise
             future.add_done_callback(clock.stop)
             if self._writer is not None:
@@ -216,7 +214,7 @@ class TrialEvaluations:
         trial.set_user_attr(EVALUATIONS_KEY, trial.user_attrs.get(EVALUATIONS_KEY, 0) + 1)
         given = self.settings
         clock.start()
-        known = (config, given.constraints, self.expected, os.getpid())
+        known = (config, given.constraints, self.outcomes.expected, os.getpid())
         second = (trial,) if takes_trial(given.objective) else ()
         try:
             return self.executor.submit(evaluate, given.objective, *known, *second)
@@ -230,15 +228,15 @@ class TrialEvaluations:
         try:
             evaluation = result_of(future)
         except optuna.TrialPruned:
-            self._write_cost(trial, measured)
-            return self._end(trial, TrialState.PRUNED)
+            self.outcomes.write_cost(trial, measured)
+            return self.outcomes.end(trial, TrialState.PRUNED)
         except EnqueuedError as error:
             warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=level_outside())
-            return self._fail(trial, error)
+            return self.outcomes.fail(trial, error)
         except ObjectiveError as error:
             self.last_failure = error
-            self._write_cost(trial, measured)
-            return self._fail(trial, error)
+            self.outcomes.write_cost(trial, measured)
+            return self.outcomes.fail(trial, error)
         except Exception as error:  # of the executor: the objective may not have run
             self._abandon(trial, error)
             if isinstance(error, SlayrError):
@@ -251,48 +249,13 @@ class TrialEvaluations:
             ) from error
         if evaluation.failure is not None:
             self.last_failure = evaluation.failure
-            self._write_cost(trial, evaluation.cost)
-            return self._fail(trial, evaluation.failure)
+            self.outcomes.write_cost(trial, evaluation.cost)
+            return self.outcomes.fail(trial, evaluation.failure)
         self.unsaved[trial.number] = _Unsaved(trial, evaluation)
-        finished = self.retries(lambda: self._store(trial, evaluation))
+        finished = self.retries(lambda: self.outcomes.store(trial, evaluation))
         del self.unsaved[trial.number]
         if finished is not None:
-            self._check_cost(finished, evaluation.cost_error)
-        return finished
-
-    def _check_cost(self, finished: FrozenTrial, wrong: ObjectiveError | None) -> None:
-        """Count a complete trial without a cost as a failure of the objective; its value is stored."""
-        if self.cost is None or cost_of(finished, self.cost) is not None:
-            return
-        self.last_failure = wrong or ObjectiveError(
-            f"the objective reported no cost {self.cost!r}: return it beside the value, as in "
-            f"return value, {{{self.cost!r}: cost}}"
-        )
-        warnings.warn(
-            f"trial {finished.number} has its value, but {self.last_failure}",
-            RuntimeWarning,
-            stacklevel=level_outside(),
-        )
-
-    def _write_cost(self, trial: Trial, cost: float | None) -> None:
-        """Write the cost of a trial, unless the objective has written it."""
-        if self.cost is not None and cost is not None and self.cost not in trial.user_attrs:
-            with suppress(UpdateFinishedTrialError):  # by a process that has taken the trial over
-                trial.set_user_attr(self.cost, cost)
-
-    def _store(self, trial: Trial, evaluation: Evaluation) -> FrozenTrial | None:
-        """Store the value of a trial and finish it, unless another process has it now; may be repeated."""
-        if evaluation.names is not None:
-            evaluation = self._named(evaluation)
-            if evaluation.failure is not None:
-                return self._fail(trial, evaluation.failure)
-        # Written before Optuna finishes the trial: a run that resumes the trial need not evaluate again.
-        self._write(trial, evaluation)
-        if not self._owns(trial):
-            return None
-        finished = self.study.tell(trial.number, list(evaluation.values), skip_if_finished=True)
-        if finished.values != list(evaluation.values):
-            _warn_of_loss(finished, f"its value {', '.join(map(repr, evaluation.values))}")
+            self.last_failure = self.outcomes.without_cost(finished, evaluation.cost_error)
         return finished
 
     def _write_on_arrival(self, trial: Trial, future: Future[Evaluation]) -> None:
@@ -301,74 +264,10 @@ class TrialEvaluations:
         The main thread may be fitting a model or in a callback. Later it writes what is not there, and reports errors
         of the storage.
         """
-
-        def write() -> None:
-            evaluation = future.result()
-            if evaluation.names is not None:
-                known = self.study.metric_names or ()
-                if set(known) != set(evaluation.names):  # the first evaluation sets them, in the other thread
-                    return
-                evaluation = evaluation.in_order_of(known)
-            storage = worker_storage(self.study)
-            if storage is None or storage.owns(id_of_trial(trial)):
-                self._write(trial, evaluation)
-
         has_value = not future.cancelled() and future.exception() is None and future.result().failure is None
         if has_value and self._writer is not None:
             with suppress(RuntimeError):  # the run has ended, and the user's executor still works
-                self._writer.submit(write)
-
-    def _named(self, evaluation: Evaluation) -> Evaluation:
-        """Return an evaluation with its values in the order of the study's names, which the first one sets."""
-        assert evaluation.names is not None
-        known = self.study.metric_names
-        if known is None:
-            set_names(self.study, evaluation.names)
-            known = list(evaluation.names)
-        self.expected = self.expected._replace(names=tuple(known))
-        if set(known) != set(evaluation.names):  # of another process that shares the study
-            failure = ObjectiveError(f"the objectives are {known}, but the objective returned {evaluation.names}")
-            return evaluation._replace(failure=failure)
-        return evaluation.in_order_of(known)
-
-    def _write(self, trial: Trial, evaluation: Evaluation) -> None:
-        """Write the value, the constraints and the cost of a trial, unless they are there."""
-        with self._writing, suppress(UpdateFinishedTrialError):  # by a process that has taken the trial over
-            for name, excess in evaluation.constraints.items():
-                if name not in trial.constraints:
-                    trial.set_constraint(name, excess)
-            self._write_cost(trial, evaluation.cost)
-            if VALUE_KEY not in trial.user_attrs:
-                values = evaluation.values
-                trial.set_user_attr(VALUE_KEY, values[0] if len(values) == 1 else list(values))
-
-    def _fail(self, trial: Trial, error: BaseException) -> FrozenTrial | None:
-        """Fail a trial, unless another process has it now."""
-        return self._end(trial, TrialState.FAIL, str(error) or type(error).__name__)
-
-    def _end(self, trial: Trial, state: TrialState, why: str | None = None) -> FrozenTrial | None:
-        """Finish a trial without a value, unless another process has it now or has finished it."""
-        if not self._owns(trial):
-            return None
-        if why is not None:
-            with suppress(UpdateFinishedTrialError):
-                set_failure(trial, why)
-        finished = self.study.tell(trial.number, state=state, skip_if_finished=True)
-        if finished.state != state:
-            _warn_of_loss(finished, f"its end here as {state.name}")
-        return finished
-
-    def _owns(self, trial: Trial) -> bool:
-        """Return whether a trial still belongs to this run, with a warning if not."""
-        if (storage := worker_storage(self.study)) is None or storage.owns(id_of_trial(trial)):
-            return True
-        warnings.warn(
-            f"the outcome of trial {trial.number} comes too late: this process sent no heartbeat for so long that "
-            "another process has resumed the trial, and will finish it",
-            RuntimeWarning,
-            stacklevel=level_outside(),
-        )
-        return False
+                self._writer.submit(self.outcomes.write_early, trial, future.result())
 
     def _count(self, trial: FrozenTrial) -> None:
         """Count a finished trial; stop the study after too many consecutive failures."""
@@ -402,39 +301,12 @@ class TrialEvaluations:
         if count > 0 and not _counts(error, evaluated):
             with suppress(UpdateFinishedTrialError):  # by this run, just before the interrupt
                 trial.set_user_attr(EVALUATIONS_KEY, count - 1)
-        self._release(trial, error)
-
-    def _postpone(self, trial: Trial, error: BaseException) -> None:
-        """Leave a trial that was not evaluated to the next run; errors that recur fail it in the end."""
-        if worker_storage(self.study) is None or not isinstance(error, Exception):  # such as Ctrl-C
-            self._release(trial, error)
-            return
-        count = trial.user_attrs.get(POSTPONED_KEY, 0) + 1
-        try:
-            if count >= MOST_EVALUATIONS:
-                self._fail(trial, error)
-                return
-            error.add_note(
-                f"This error ended the run before trial {trial.number} was evaluated. The next run tries again; after "
-                f"{MOST_EVALUATIONS} such errors, {count} so far, the trial fails. To fail it now, call Optuna's "
-                f"study.tell({trial.number}, state=optuna.trial.TrialState.FAIL)"
-            )
-            trial.set_user_attr(POSTPONED_KEY, count)
-            self._release(trial, error)
-        except Exception as again:  # it must not hide the error; without heartbeats the trial is resumed all the same
-            if not is_storage_error(again):
-                raise
-
-    def _release(self, trial: Trial, error: BaseException | None) -> None:
-        if (storage := worker_storage(self.study)) is None:
-            self._fail(trial, KeyboardInterrupt() if error is None else error)
-        else:
-            storage.release(id_of_trial(trial))
+        self.outcomes.release(trial, error)
 
     def _write_interrupted(self, unsaved: _Unsaved) -> None:
         """Write the value of a trial for the next run, or name it in a warning."""
         try:
-            self._write(*unsaved)
+            self.outcomes.write(*unsaved)
         except Exception as error:
             if not is_storage_error(error):
                 raise
@@ -458,7 +330,7 @@ class TrialEvaluations:
                 self.unsaved[running.trial.number] = _Unsaved(running.trial, future.result())
         for number, unsaved in tuple(self.unsaved.items()):
             try:
-                self._store(*unsaved)
+                self.outcomes.store(*unsaved)
                 del self.unsaved[number]
             except Exception as again:
                 error = again
@@ -496,9 +368,3 @@ def _failed(error: Exception) -> Future[Evaluation]:
     future: Future[Evaluation] = Future()
     future.set_exception(error)
     return future
-
-
-def _warn_of_loss(finished: FrozenTrial, what: str) -> None:
-    """Warn that another process has finished a trial, so that its outcome here is not stored."""
-    elsewhere = f"trial {finished.number} was finished elsewhere as {finished.state.name}"
-    warnings.warn(f"{elsewhere}: {what} is dropped", RuntimeWarning, stacklevel=level_outside())
