@@ -68,20 +68,20 @@ class FrontTask:
         Rows of the feasible evaluated configurations.
     reference : (p,) float64
         Reference point, in the user's units.
+    scales : sequence of float
+        For each objective, a factor on the posterior standard deviations of its functions.
     feasibility : sequence of Posterior
         Models of failures and of constraints; each function has its own feasible configurations.
     fixed : Fixed, optional
         Values that all configurations have.
-    scales : sequence of float, optional
-        For each objective, a factor on the posterior standard deviations of its functions.
     """
 
     posteriors: Sequence[Posterior]
     evaluated: NDArray[np.intp]
     reference: FloatArray
+    scales: Sequence[float]
     feasibility: Sequence[Posterior] = ()
     fixed: Fixed | None = None
-    scales: Sequence[float] | None = None
 
     @property
     def n_functions(self) -> int:
@@ -125,11 +125,10 @@ class FrontTask:
         self, known: Encoded, anchors: Encoded, pool: Encoded, rng: np.random.Generator, n_draws: int
     ) -> tuple[FloatArray, FloatArray]:
         """Return new functions at known (k, n, p) and at other configurations (k, m, p); infinite if infeasible."""
-        scales = [1.0] * len(self.posteriors) if self.scales is None else self.scales
         both = known.concatenate(anchors)
         new = known.concatenate(pool)
         drawn = []
-        for posterior, sign, scale in zip(self.posteriors, self.signs, scales, strict=True):
+        for posterior, sign, scale in zip(self.posteriors, self.signs, self.scales, strict=True):
             drawn.append(sign * functions_of(posterior, both, rng, n_draws, self.n_functions, scale)(new))
         values = np.stack(drawn, axis=2)
         n = len(known)

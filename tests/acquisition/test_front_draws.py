@@ -33,7 +33,7 @@ def task(space, configs, values, n_evaluated, **options):
         )
         for y in values.T
     ]
-    return FrontTask(fits, np.arange(n_evaluated), LIMIT, **options)
+    return FrontTask(fits, np.arange(n_evaluated), LIMIT, [1.0] * len(fits), **options)
 
 
 def valley_task(on_front):

@@ -236,13 +236,17 @@ def test_it_stops_when_little_hypervolume_is_left():
     np.testing.assert_allclose(band["median"][1:-1], on_line[1:-1], atol=0.02)
 
 
-def test_the_functions_of_an_objective_whose_model_was_too_certain_vary_more(monkeypatch):
+def test_the_functions_of_an_objective_whose_model_was_too_certain_vary_more_also_for_the_band(monkeypatch):
     scales = []
     draw = stopping.draw_fronts
-    monkeypatch.setattr(stopping, "draw_fronts", lambda task, rng: scales.append(task.scales) or draw(task, rng))
+    for module in ("run.stopping", "results.front"):
+        name = f"slayr_py.study.{module}.draw_fronts"
+        monkeypatch.setattr(name, lambda task, rng: scales.append(task.scales) or draw(task, rng))
     monkeypatch.setattr(prediction_error, "prediction_error", lambda *given: [0.5, 3.0][given[3]])
-    assert sl.Regret(1e-3).estimate(run(budget=6).study).inflation == 3.0
-    assert scales == [[1.0, 3.0]]
+    result = run(budget=6)
+    assert sl.Regret(1e-3).estimate(result.study).inflation == 3.0
+    result.front_band(n=3)
+    assert scales == [[1.0, 3.0]] * 2
 
 
 def test_ask_and_tell_take_a_sequence_or_a_mapping():

@@ -12,6 +12,7 @@ from slayr_py.acquisition import FrontTask, non_dominated
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.prediction_error import inflation_of
 from slayr_py.study.storage.objectives import default_reference, given_reference, goals_of
 from slayr_py.study.storage.trials import Observations
 from slayr_py.threads import one_thread
@@ -86,7 +87,11 @@ def front_task(
     if not len(rows):
         return None
     point = front_of(study, observed, posteriors, fixed, noisy, reference).reference
-    return FrontTask(posteriors, rows, point, feasibility, fixed)
+    # One thread, as in the draws that follow, so that the last bits do not depend on the machine.
+    with one_thread():
+        pairs = zip(posteriors, observed, strict=True)
+        scales = [inflation_of(study, posterior, each, j) for j, (posterior, each) in enumerate(pairs)]
+    return FrontTask(posteriors, rows, point, scales, feasibility, fixed)
 
 
 def _values(

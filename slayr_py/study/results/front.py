@@ -81,7 +81,8 @@ def front_probabilities(study: Study, posteriors: Sequence[Posterior], n: int, s
     """Return the probability that each feasible configuration is on the front of the latent functions.
 
     Each of n functions of every objective is drawn jointly at the configurations of all feasible trials. The
-    posteriors of the objectives are independent, so that the k-th functions make one joint draw.
+    posteriors of the objectives are independent, so that the k-th functions make one joint draw. They have the
+    posterior standard deviations without an inflation, which is measured at configurations before their evaluation.
 
     Parameters
     ----------
@@ -140,8 +141,9 @@ def front_band(
     """Return the posterior of the front of two objectives: the best second value at values of the first one.
 
     Functions of both objectives and of the models of feasibility are drawn jointly at the evaluated configurations and
-    at a pool of others, as for `slayr_py.Regret`. At each value of the first objective, a draw has the best second
-    value that any configuration attains at this value or a better one, and the reference point's if none attains it.
+    at a pool of others, as for `slayr_py.Regret` and with its inflation. At each value of the first objective, a draw
+    has the best second value that any configuration attains at this value or a better one, and the reference point's if
+    none attains it.
 
     Parameters
     ----------

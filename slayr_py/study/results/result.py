@@ -127,7 +127,8 @@ class Result:
         """Return the probability that each evaluated configuration is on the front of the latent functions.
 
         For objectives without noise it is nearly 1 or 0; for noisy ones it tells which trials of `front` are there by
-        luck. The first use fits the models to all finished trials, unless the fit of the last suggestion has seen them.
+        luck. The functions have the posterior standard deviations, without the inflation of `front_band`. The first use
+        fits the models to all finished trials, unless the fit of the last suggestion has seen them.
 
         Parameters
         ----------
@@ -157,7 +158,8 @@ class Result:
     ) -> pd.DataFrame:
         """Return a credible band of the front of two objectives: what is attainable, not only what was found.
 
-        The first use fits the models to all finished trials, unless the fit of the last suggestion has seen them all.
+        Functions are drawn as for `slayr_py.Regret`, with its inflation of the standard deviations. The first use
+        fits the models to all finished trials, unless the fit of the last suggestion has seen them all.
 
         Parameters
         ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -251,9 +251,7 @@ def _sample_several(
     task = front_task(study, observed, fitted.posteriors, feasibility, *given)
     if task is None:
         return None
-    pairs = zip(fitted.posteriors, observed, strict=True)
-    scales = [inflation_of(study, posterior, each, j) for j, (posterior, each) in enumerate(pairs)]
-    return Sampled(observed[0], None, max(scales), draw_fronts(replace(task, scales=scales), rng).gained)
+    return Sampled(observed[0], None, max(task.scales), draw_fronts(task, rng).gained)
 
 
 def _incumbent(study: Study, posterior: Posterior, observed: Observations, declared: DeclaredSpace) -> int | None:
