@@ -16,7 +16,7 @@ from slayr_py.errors import InferenceError
 from slayr_py.inference import AutoWarp, FitOptions, GaussianProcess, Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.model.fit_cache import FitCache, fit_key
-from slayr_py.study.storage.trials import Observations, Results
+from slayr_py.study.storage.trials import Observations, observations
 
 EVIDENCE = 10.0  # measured in docs/decisions/warp.md
 """Sum of the differences of leave-one-out log densities above which "best" is chosen."""
@@ -36,27 +36,28 @@ def with_chosen_warp(study: Study, gp: GaussianProcess, observed: Observations, 
 
     The first 11, 16, 24, ... observations by trial number decide, of these numbers the largest there is, so that
     suggestions until the next one have the same warp, also those of another process, unless an earlier trial is told
-    between them. With fewer, or if a fit fails, it is "log".
+    between them. If values are far, they are compressed among these alone. With fewer, or if a fit fails, it is "log".
     """
     gp = gp.with_warp("log")
     n = max((number for number in _DUE if number <= len(observed.y)), default=0)
     if n == 0:
         return gp
-    first = Results(observed.numbers[:n], observed.configs[:n], observed.y[:n])
+    # Later values would change how far ones among these are compressed.
+    first = observations(study, gp.encoder.space, observed.numbers[:n])
 
     def log_densities(warp: AutoWarp) -> FloatArray:
         def fit() -> Posterior:
             model = gp.with_warp(warp)
-            return model.fit(first.configs, first.values, options=_OPTIONS, maximize=observed.maximize)
+            return model.fit(first.configs, first.y, options=_OPTIONS, maximize=observed.maximize)
 
-        posterior = fits.get(fit_key(study, f"warp {warp}", first, [first.values], 1, _OPTIONS), fit)
+        posterior = fits.get(fit_key(study, f"warp {warp}", first, [first.y], 1, _OPTIONS), fit)
         return posterior.parts[0].leave_one_out.elpd
 
     try:
         gains = log_densities("best") - log_densities("log")
     except InferenceError:
         return gp
-    gain = _evidence(-first.values if observed.maximize else first.values, gains)
+    gain = _evidence(-first.y if observed.maximize else first.y, gains)
     if not gain > EVIDENCE:
         return gp
     note = f"warp 'best': the first {n} values have a leave-one-out log density that is {gain:.1f} above that of 'log'"

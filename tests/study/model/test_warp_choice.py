@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import optuna
 import pytest
@@ -93,6 +95,25 @@ def test_the_warp_is_chosen_from_the_first_values_at_growing_numbers():
     assert chosen(study_of(decades, 10)).warp == "log"
     at = [chosen(study_of(decades, n)).model.left_out for n in (16, 23)]
     assert at[0] == at[1] and at[0] != chosen(study_of(decades, 24)).model.left_out
+
+
+def test_later_values_do_not_change_the_first_ones_that_choose_the_warp_also_if_some_are_far(monkeypatch):
+    study = study_of(decades, 10)
+    floats = study.trials[0].distributions
+    gp = sl.GaussianProcess(SPACE, warp="auto")
+    fits = FitCache()
+    fitted = []
+
+    def fit(self, configs, y, **options):
+        fitted.append(y)
+        return SimpleNamespace(parts=[SimpleNamespace(leave_one_out=SimpleNamespace(elpd=np.zeros(len(y))))])
+
+    monkeypatch.setattr(type(gp), "fit", fit)
+    for i, value in enumerate((1e12, 50.0, 0.0)):  # a penalty, the largest distance of the others, and the best value
+        trial = optuna.trial.create_trial(params={"x": 0.9, "z": i / 10}, distributions=floats, value=value)
+        study.add_trial(trial)
+        with_chosen_warp(study, gp, observations(study, SPACE), fits)
+    assert len(fitted) == 2 and 1 < fitted[0][-1] < 100  # one of each warp
 
 
 @pytest.mark.stan
