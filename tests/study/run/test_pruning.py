@@ -322,6 +322,18 @@ def test_what_a_curve_says_counts_only_for_a_pruned_trial(state, observed):
     assert (found.y.item(), found.y_sd.item()) == observed and not found.uncertain
 
 
+def test_what_an_uncertain_diverged_curve_says_is_far_and_leaves_others_far():
+    study = create_study(PLANE, n_initial=7, seed=1)
+    for value, sd in ((0.5, 0), (0.6, 0), (0.7, 0), (0.8, 0), (760.0, 0), (22_000.0, 0), (12_000.0, 5_200.0)):
+        trial = sl.study.ask(study)
+        if sd:
+            trial.set_user_attr(PRUNE_KEY, {"evidence": [value, sd]})
+        study.tell(trial, None if sd else value, TrialState.PRUNED if sd else None)
+    found = observations(study, PLANE)
+    assert found.far.tolist() == [False] * 4 + [True] * 3
+    assert found.y.max() < 1.2 and 0 < found.y_sd[-1] < 1e-3
+
+
 def test_the_steps_that_pruning_has_saved_are_those_of_the_pruned_trials():
     study = plain()
     for steps, state in ((10, TrialState.COMPLETE), (8, TrialState.COMPLETE), (3, TrialState.PRUNED)):
