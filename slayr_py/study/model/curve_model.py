@@ -29,6 +29,7 @@ from slayr_py.inference import (
 from slayr_py.kernels import NOISE, Draws
 from slayr_py.space import Encoded, FloatArray
 from slayr_py.study.model.curve_points import JointSpace, Points
+from slayr_py.study.storage.far_values import GAP
 from slayr_py.threads import one_thread
 
 DRAWS = 16
@@ -44,6 +45,9 @@ TOLERANCE = 1e-6
 
 WORST = 8.0
 """Largest transformed value; a worse one, as of a diverged training, is replaced by it."""
+
+LEAST_SCALE = 0.1
+"""Smallest ratio of the better half of the final values to that of all points, where this half decides the scale."""
 
 LEAST_REDUCTION = 0.9
 """A curve that leaves more than this part of the variance of the final value says nearly nothing."""
@@ -63,11 +67,19 @@ class CurveScale:
 
     @classmethod
     def of(cls, finals: FloatArray, values: FloatArray) -> CurveScale:
-        """Return the scale of final values (k,), or of all values (n,) if the quartiles of the final ones are equal."""
+        """Return the scale of final values (k,), or of all values (n,) if the quartiles of the final ones are equal.
+
+        If the upper quartile is more than `GAP` times as far from the median as the lower one, as it is with a diverged
+        trial among three, the better half decides. Values that are nearly equal by chance are no scale: it is not much
+        smaller than that of all points.
+        """
         for sample in (finals, values):
-            low, high = np.quantile(sample, [0.25, 0.75])
+            low, mid, high = np.quantile(sample, [0.25, 0.5, 0.75])
+            if 0 < mid - low < (high - mid) / GAP:
+                better, middle = np.quantile(values, [0.25, 0.5])
+                high = min(high, mid + max(mid - low, LEAST_SCALE * (middle - better)))
             if high > low:
-                return cls(float(np.median(sample)), float(high - low) / 1.349)
+                return cls(float(mid), float(high - low) / 1.349)
         return cls(float(np.median(finals)), 1.0)
 
     def transform(self, values: FloatArray) -> FloatArray:

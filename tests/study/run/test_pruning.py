@@ -241,6 +241,21 @@ def test_odd_curves_of_bad_trials_are_stopped(points):
     assert row["ignored"] == sum(not np.isfinite(y) for _, y in points[: row["reported"]])
 
 
+def test_a_diverged_trial_among_the_first_three_leaves_the_forecasts_of_others():
+    study = plain()
+    for number, end in enumerate((0.5, 0.6, 1e11)):
+        grown = {step: 10.0 ** (11 * step / LAST) for step in range(1, LAST + 1)}
+        falling = {step: end + 2 * np.exp(-step / 2) for step in range(1, LAST + 1)}
+        add(study, started(number), grown if end > 1 else falling)
+    trial = asked(study)
+    trial.report(2 * np.exp(-5) + 0.47, 10)
+    assert not trial.should_prune()
+    (decision,) = decisions(study)[-1]["decisions"]
+    assert decision["mean"] == pytest.approx(0.48, abs=0.05) and decision["sd"] < 0.2
+    value, sd = decisions(study)[-1]["evidence"]
+    assert value == pytest.approx(0.48, abs=0.05) and sd < 0.2
+
+
 def test_the_order_of_reports_does_not_matter_and_a_repeated_step_counts_once():
     records = []
     for steps in ((1, 2, 4), (4, 2, 1)):
