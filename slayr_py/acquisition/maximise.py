@@ -141,7 +141,7 @@ def suggest(
     feasibility : sequence of Posterior, optional
         Models of success (probit likelihood), and of constraints, which hold where their values are not positive. The
         criterion is multiplied by the probability of feasibility (Gardner et al. 2014); its logarithm is added to the
-        confidence bound, in standard deviations of the targets.
+        confidence bound, in standard deviations of the targets times the scale of improvements.
     least_feasible : float, default 0
         Smallest probability of feasibility. If it is smaller at the maximum, small probabilities weigh more in another
         search, then the most uncertain configuration that is probably feasible is searched and, if its probability is

@@ -85,7 +85,7 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
     if not varies.any():
         warnings.warn(
             f"all {len(functions)} functions drawn from the posterior are constant, so that no parameter has an index "
-            "and the table has NaN; importance needs observations that differ",
+            "and the table has NaN: the kernel has no parameter, or the observations are equal up to rounding",
             UserWarning,
             stacklevel=level_outside(),
         )

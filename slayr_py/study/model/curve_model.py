@@ -47,7 +47,7 @@ WORST = 8.0
 """Largest transformed value; a worse one, as of a diverged training, is replaced by it."""
 
 LEAST_SCALE = 0.1
-"""Smallest ratio of the better half of the final values to that of all points, where this half decides the scale."""
+"""Smallest ratio of the better half of the final values to that of points of good curves, where this half decides."""
 
 LEAST_REDUCTION = 0.9
 """A curve that leaves more than this part of the variance of the final value says nearly nothing."""
@@ -66,18 +66,19 @@ class CurveScale:
     spread: float
 
     @classmethod
-    def of(cls, finals: FloatArray, values: FloatArray) -> CurveScale:
+    def of(cls, finals: FloatArray, values: FloatArray, good: FloatArray) -> CurveScale:
         """Return the scale of final values (k,), or of all values (n,) if the quartiles of the final ones are equal.
 
         If the upper quartile is more than `GAP` times as far from the median as the lower one, as it is with a diverged
         trial among three, the better half decides. Values that are nearly equal by chance are no scale: it is not much
-        smaller than that of all points.
+        smaller than that of ``good`` (m,), the points of complete trials that are not worse than the median one.
         """
+        better, middle = np.quantile(good, [0.25, 0.5])
         for sample in (finals, values):
             low, mid, high = np.quantile(sample, [0.25, 0.5, 0.75])
-            if 0 < mid - low < (high - mid) / GAP:
-                better, middle = np.quantile(values, [0.25, 0.5])
-                high = min(high, mid + max(mid - low, LEAST_SCALE * (middle - better)))
+            half = max(mid - low, LEAST_SCALE * (middle - better))
+            if 0 < half < (high - mid) / GAP:
+                high = mid + half
             if high > low:
                 return cls(float(mid), float(high - low) / 1.349)
         return cls(float(np.median(finals)), 1.0)
@@ -111,7 +112,9 @@ class CurveFit:
     @classmethod
     def to(cls, space: JointSpace, points: Points, finals: FloatArray, seed: int) -> CurveFit:
         """Fit to points of curves; ``finals`` (k,) are final values, all of them minimised."""
-        scale = CurveScale.of(finals, points.values)
+        good = points.trials[(points.u == 1) & (points.values <= np.median(finals))]
+        close = np.isin(points.trials, good) if len(good) else np.ones(len(points.values), dtype=bool)
+        scale = CurveScale.of(finals, points.values, points.values[close])
         marginal = ExactMarginal(space.model, points.rows, scale.transform(points.values))
         with one_thread():
             mode = find_mode(marginal, [np.zeros(marginal.coordinates.size)], TOLERANCE)

@@ -23,7 +23,7 @@ from slayr_py.study.storage.workers import MOST_EVALUATIONS, worker_storage
 class TrialOutcomes:
     """The outcomes of trials in a study: values, constraints, costs and failures.
 
-    Nothing is written for a trial that another process has taken over.
+    A trial that another process has taken over is not finished here.
 
     Parameters
     ----------

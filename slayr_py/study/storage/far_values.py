@@ -36,8 +36,8 @@ class Compressed(NamedTuple):
     values: FloatArray
     """Shape (n,)."""
 
-    slopes: FloatArray
-    """Shape (n,): dd' / dd, (l / d)^2 for far values and 1 for the others, by which known errors shrink."""
+    errors: FloatArray
+    """Shape (n,): known standard deviations of the errors. That of a far value shrinks by dd' / dd = (l / d)^2."""
 
     far: NDArray[np.bool_]
     """Shape (n,): which values are far."""
@@ -45,7 +45,11 @@ class Compressed(NamedTuple):
 
 @ignoring_underflow
 def compress_far(
-    y: FloatArray, near: NDArray[np.bool_], searched: NDArray[np.bool_], errors: FloatArray | None = None
+    y: FloatArray,
+    near: NDArray[np.bool_],
+    searched: NDArray[np.bool_],
+    errors: FloatArray | None = None,
+    forecast: NDArray[np.bool_] | None = None,
 ) -> Compressed:
     """Compress the far values of one objective.
 
@@ -63,17 +67,30 @@ def compress_far(
         Values of configurations that a model has chosen.
     errors : (n,) float64, optional
         Known standard deviations of the errors of the values. A value that may be near is not far.
+    forecast : (n,) bool, optional
+        Values that are forecasts. Their errors may be larger than they are, which is no reason to believe that a
+        diverged curve may be near. If such a value is far, its error is half the length of its interval of one standard
+        deviation after the compression.
     """
+    errors = np.zeros(len(y)) if errors is None else errors
+    forecast = np.zeros(len(y), dtype=np.bool_) if forecast is None else forecast
     best = y.min(initial=np.inf)
     with np.errstate(over="ignore"):
         distances = np.minimum(y - best, np.finfo(float).max)
-        smallest = distances if errors is None else distances - _ERRORS * errors
+        smallest = distances - _ERRORS * np.where(forecast, 0.0, errors)
     far = _are_far(distances, near, searched, smallest, _ROUNDING * abs(best))
     if not far.any():
-        return Compressed(y, np.ones(len(y)), far)
+        return Compressed(y, errors, far)
     limit = distances[~far].max()
-    shares = limit / np.maximum(distances, limit)
-    return Compressed(np.where(far, best + limit * (2 - shares), y), np.square(shares), far)
+
+    def compressed(distances: FloatArray) -> FloatArray:
+        return np.where(distances > limit, limit * (2 - limit / np.maximum(distances, limit)), distances)
+
+    slopes = np.square(limit / np.maximum(distances, limit))
+    with np.errstate(over="ignore"):
+        ends = compressed(np.maximum(distances + [-errors, errors], 0.0))
+    of_far = np.where(forecast, (ends[1] - ends[0]) / 2, errors * slopes)
+    return Compressed(np.where(far, best + compressed(distances), y), np.where(far, of_far, errors), far)
 
 
 def _are_far(

@@ -129,15 +129,14 @@ def observations(
     y_sd = np.array(errors, dtype=np.float64)
     # Constraints that only later trials report do not change what is far: an earlier fit is replayed with its values.
     near = _best_rows(trials, values, _incumbents(trials, _constraint_names(trials)))
-    # The error of a forecast is no reason to believe that a diverged curve may be near.
-    measured = np.where([trial.state == TrialState.PRUNED for trial in trials], 0.0, y_sd)
-    compressed = compress_far(values[:, objective], near, were_searched(trials), measured)
+    forecast = np.array([trial.state == TrialState.PRUNED for trial in trials], dtype=np.bool_)
+    compressed = compress_far(values[:, objective], near, were_searched(trials), y_sd, forecast)
     return Observations(
         [trial.number for trial in trials],
         configs,
         signs[objective] * compressed.values,
         goals[objective].maximize,
-        y_sd * compressed.slopes,
+        compressed.errors,
         _incumbents(trials, _constraint_names(finished)),
         np.array([OUTSIDE_KEY not in trial.user_attrs for trial in trials], dtype=np.bool_),
         compressed.far,

@@ -118,27 +118,29 @@ def test_the_evidence_restores_the_posterior(fitted):
 
 
 def test_bad_values_are_compressed_and_better_ones_are_in_order():
-    scale = CurveScale.of(np.array([0.1, 0.2, 0.3, 0.4]), np.zeros(4))
+    scale = CurveScale.of(np.array([0.1, 0.2, 0.3, 0.4]), np.zeros(4), np.zeros(4))
     values = np.array([-0.5, 0.1, 0.25, 0.4, 10.0, 1e30])
     t = scale.transform(values)
     assert np.all(np.diff(t[:5]) > 0) and t[-1] == t[-2]
     np.testing.assert_allclose(scale.invert(t[:4]), values[:4], rtol=1e-12)
-    assert np.all(np.isfinite(CurveScale.of(np.full(3, 2.0), np.full(3, 2.0)).transform(np.full(3, 2.0))))
+    assert np.all(np.isfinite(CurveScale.of(*np.full((3, 3), 2.0)).transform(np.full(3, 2.0))))
 
 
 @pytest.mark.parametrize("end", [1e2, 1e11])
 def test_diverged_trials_below_half_of_all_do_not_decide_the_scale(end):
     values = np.array([0.9, 1.3, 1.8, end])
     for finals in ([0.5, 0.6, end], [0.5, 0.6, 0.7, end, end]):
-        scale = CurveScale.of(np.array(finals), values)
+        scale = CurveScale.of(np.array(finals), values, values[:3])
         assert 0.5 < scale.centre < 0.8 and 0.05 < scale.spread < 0.5
+    equal = CurveScale.of(np.array([0.5, 0.5, end]), values, values[:3])
+    assert equal.centre == 0.5 and 0.01 < equal.spread < 0.5
 
 
 def test_skewed_final_values_and_those_that_nearly_repeat_are_no_divergence():
     values = np.linspace(0.5, 2.5, 24)
-    skewed = CurveScale.of(np.array([0.5, 0.6, 3.0]), values)
+    skewed = CurveScale.of(np.array([0.5, 0.6, 3.0]), values, values)
     np.testing.assert_allclose([skewed.centre, skewed.spread], [0.6, (1.8 - 0.55) / 1.349])
-    assert CurveScale.of(np.array([0.5, 0.5 + 1e-9, 0.9]), values).spread > 0.02
+    assert CurveScale.of(np.array([0.5, 0.5 + 1e-9, 0.9]), values, values).spread > 0.02
 
 
 def test_a_curve_is_thinned_evenly_in_the_logarithm_of_the_step():

@@ -241,12 +241,15 @@ def test_odd_curves_of_bad_trials_are_stopped(points):
     assert row["ignored"] == sum(not np.isfinite(y) for _, y in points[: row["reported"]])
 
 
-def test_a_diverged_trial_among_the_first_three_leaves_the_forecasts_of_others():
+@pytest.mark.parametrize(("second", "stopped"), [(0.6, 0), (0.6, 4), (0.5, 0)])
+def test_a_diverged_trial_among_the_first_three_leaves_the_forecasts_of_others(second, stopped):
     study = plain()
-    for number, end in enumerate((0.5, 0.6, 1e11)):
-        grown = {step: 10.0 ** (11 * step / LAST) for step in range(1, LAST + 1)}
-        falling = {step: end + 2 * np.exp(-step / 2) for step in range(1, LAST + 1)}
+    grown = {step: 10.0 ** (11 * step / LAST) for step in range(1, LAST + 1)}
+    for number, end in enumerate((0.5, second, 1e11)):
+        falling = {step: end + 2 * np.exp(-step / 2) for step in range(1, LAST)} | {LAST: end}
         add(study, started(number), grown if end > 1 else falling)
+    for number in range(stopped):
+        add(study, started(10 + number), dict(list(grown.items())[:8]), TrialState.PRUNED)
     trial = asked(study)
     trial.report(2 * np.exp(-5) + 0.47, 10)
     assert not trial.should_prune()

@@ -13,16 +13,17 @@ from slayr_py.study.storage.far_values import GAP, compress_far
 from slayr_py.study.storage.trials import observations
 
 
-def compressed(*values, searched=(), errors=None):
+def compressed(*values, searched=(), errors=None, forecast=()):
     y = np.array(values, dtype=np.float64)
-    chosen = np.isin(np.arange(len(y)), searched)
-    return compress_far(y, y == y.min(initial=np.inf), chosen, None if errors is None else np.array(errors))
+    chosen, foreseen = (np.isin(np.arange(len(y)), rows) for rows in (searched, forecast))
+    known = None if errors is None else np.array(errors)
+    return compress_far(y, y == y.min(initial=np.inf), chosen, known, foreseen)
 
 
 def test_a_penalty_is_at_most_twice_as_far_as_the_others():
-    values, slopes, far = compressed(3.0, 1e6, 1.0, 2.0)
+    values, errors, far = compressed(3.0, 1e6, 1.0, 2.0, errors=np.full(4, 0.1))
     np.testing.assert_allclose(values, [3.0, 1 + 2 * (2 - 2 / 999_999), 1.0, 2.0], rtol=1e-15)
-    np.testing.assert_allclose(slopes, [1.0, (2 / 999_999) ** 2, 1.0, 1.0], rtol=1e-15)
+    np.testing.assert_allclose(errors, [0.1, 0.1 * (2 / 999_999) ** 2, 0.1, 0.1], rtol=1e-15)
     assert far.tolist() == [False, True, False, False]
 
 
@@ -46,9 +47,9 @@ def test_far_values_stay_in_their_order_above_the_others():
     ],
 )
 def test_values_without_a_gap_are_untouched(values):
-    found = compressed(*values)
+    found = compressed(*values, errors=np.full(len(values), 0.1))
     np.testing.assert_array_equal(found.values, values)
-    np.testing.assert_array_equal(found.slopes, 1.0)
+    np.testing.assert_array_equal(found.errors, 0.1)
     assert not found.far.any()
 
 
@@ -63,6 +64,15 @@ def test_a_value_that_may_be_near_by_its_known_error_is_not_far():
     assert compressed(0.0, 1.0, 2.0, 1e3, errors=[0.1, 0.1, 0.1, 200.0]).far.sum() == 1
     assert not compressed(0.0, 1.0, 2.0, 1e3, errors=[0.1, 0.1, 0.1, 300.0]).far.any()
     assert not compressed(0.0, 1.0, 2.0, 1e3, 1e4, errors=[0.1, 0.1, 0.1, 1.0, 3300.0]).far.any()
+
+
+def test_a_far_forecast_is_as_uncertain_as_its_interval_after_the_compression():
+    found = compressed(0.5, 0.501, 0.503, 0.9, errors=[0.0, 0.0, 0.0, 0.5], forecast=[3])
+    assert found.far.tolist() == [False, False, False, True]
+    # 0.4 - 0.5 is below the best value, and 0.4 + 0.5 is compressed to nearly twice the largest near distance.
+    np.testing.assert_allclose(found.errors, [0, 0, 0, 0.003 * (2 - 0.003 / 0.9) / 2], rtol=1e-9)
+    sure = compressed(0.0, 1.0, 2.0, 1e4, errors=[0.0, 0.0, 0.0, 10.0], forecast=[3])
+    np.testing.assert_allclose(sure.errors[-1], 10 * (2 / 1e4) ** 2, rtol=1e-5)
 
 
 def test_most_values_are_far_if_they_are_one_penalty():
@@ -80,7 +90,7 @@ def test_the_largest_numbers_are_compressed_without_a_warning():
 def test_a_penalty_of_any_size_needs_no_tolerance_of_numpy():
     with np.errstate(all="raise"):
         assert compressed(0.0, 1.0, 2.0, 1e200, 1e300, errors=[1e-3, 0.0, 0.0, 1.0, 1e308]).far.sum() == 0
-        assert compressed(0.0, 1.0, 2.0, 1e200).slopes[-1] == 0.0
+        assert compressed(0.0, 1.0, 2.0, 1e200, errors=[0.0, 0.0, 0.0, 1.0]).errors[-1] == 0.0
         study = told_study([(2.0, 0.1), (1e162, 0.1), (1.0, 0.1), (3.0, 0.1)])
         assert far_in(study, ConfigurationSpace({"x": (0.0, 1.0)})) == [False, True, False, False]
 
