@@ -182,8 +182,12 @@ def tables() -> dict[str, Tradeoff]:
     return {f"table {name}": NearestRow(name, cost).tradeoff() for name, cost in costs.items()}
 
 
+def box(*ranges: tuple[float, float]) -> ConfigurationSpace:
+    return ConfigurationSpace({f"x{i}": (float(low), float(high)) for i, (low, high) in enumerate(ranges, start=1)})
+
+
 def cube(dimension: int, lower: float = 0.0, upper: float = 1.0) -> ConfigurationSpace:
-    return ConfigurationSpace({f"x{i}": (lower, upper) for i in range(1, dimension + 1)})
+    return box(*[(lower, upper)] * dimension)
 
 
 # Areas: below sqrt(x) and x^2 for ZDT1 and ZDT2, whose reference point is (11, 11); a quarter of a disc, and an eighth

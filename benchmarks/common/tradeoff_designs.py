@@ -22,19 +22,17 @@ from typing import Any
 import numpy as np
 from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
 
-from benchmarks.common.objectives_problems import Tradeoff, Values
-from slayr_py.acquisition import hypervolume
+from benchmarks.common.objectives_problems import Tradeoff, Values, box, cube
+from benchmarks.common.problems import point
+from slayr_py.acquisition import hypervolume, non_dominated
 
 Config = Mapping[str, Any]
 
 
 def numbers(config: Config) -> list[float]:
     """Return the values of x1, x2, ... in this order."""
-    return [float(config[f"x{i}"]) for i in range(1, len(config) + 1)]
-
-
-def box(*ranges: tuple[float, float]) -> ConfigurationSpace:
-    return ConfigurationSpace({f"x{i}": (float(low), float(high)) for i, (low, high) in enumerate(ranges, start=1)})
+    values: list[float] = point(config, len(config)).astype(float).tolist()
+    return values
 
 
 def truss(config: Config) -> Values:
@@ -173,8 +171,8 @@ def laboratory(config: Config) -> Values:
 
 def laboratory_space() -> ConfigurationSpace:
     space = ConfigurationSpace()
-    numbers = [Float("temperature", (20, 120)), Float("catalyst", (0.05, 20), log=True), Float("hours", (0.5, 12))]
-    space.add([*numbers, Categorical("solvent", ["water", "dmf", "thf"])])
+    floats = [Float("temperature", (20, 120)), Float("catalyst", (0.05, 20), log=True), Float("hours", (0.5, 12))]
+    space.add([*floats, Categorical("solvent", ["water", "dmf", "thf"])])
     return space
 
 
@@ -182,9 +180,9 @@ def network(config: Config) -> Values:
     """Return the error, and the number of weights in thousands."""
     weights = config["width"] ** 2 * config["depth"] + 50 * config["width"]
     capacity = log10(weights)
-    error = (
-        0.03 + 0.5 * exp(-0.8 * (capacity - 2)) + (0.03 * config["depth"] if config["activation"] == "sigmoid" else 0)
-    )
+    error = 0.03 + 0.5 * exp(-0.8 * (capacity - 2))
+    if config["activation"] == "sigmoid":
+        error += 0.03 * config["depth"]
     error += 0.02 * (log10(config["rate"]) + 2.1 + 0.2 * config["depth"]) ** 2
     return error + 0.05 * (config["dropout"] - 0.05 * capacity) ** 2, weights / 1e3
 
@@ -208,13 +206,13 @@ DESIGNS = {
         28.12503923999166,
         disc_brake_constraints,
     ),
-    "rocket-injector": Tradeoff(box(*[(0.0, 1.0)] * 4), rocket_injector, (1.1, 1.2, 1.2), 1.4320025145694535),
-    "kursawe": Tradeoff(box(*[(-5.0, 5.0)] * 3), kursawe, (-12.0, 4.0), 85.51636496420434),
-    "fonseca-fleming": Tradeoff(box(*[(-4.0, 4.0)] * 4), fonseca_fleming, (1.0, 1.0), 0.3417955360612937),
-    "poloni": Tradeoff(box(*[(-pi, pi)] * 2), poloni, (20.0, 26.0), 460.0754642468009),
+    "rocket-injector": Tradeoff(cube(4), rocket_injector, (1.1, 1.2, 1.2), 1.4320025145694535),
+    "kursawe": Tradeoff(cube(3, -5, 5), kursawe, (-12.0, 4.0), 85.51636496420434),
+    "fonseca-fleming": Tradeoff(cube(4, -4, 4), fonseca_fleming, (1.0, 1.0), 0.3417955360612937),
+    "poloni": Tradeoff(cube(2, -pi, pi), poloni, (20.0, 26.0), 460.0754642468009),
     "binh-korn": Tradeoff(box((0, 5), (0, 3)), binh_korn, (140.0, 50.0), 5284.128816172182, binh_korn_constraints),
-    "srinivas": Tradeoff(box((-20, 20), (-20, 20)), srinivas, (250.0, 0.0), 30655.087318873684, srinivas_constraints),
-    "tanaka": Tradeoff(box((0, pi), (0, pi)), tanaka, (1.2, 1.2), 0.6546736461215129, tanaka_constraints),
+    "srinivas": Tradeoff(cube(2, -20, 20), srinivas, (250.0, 0.0), 30655.087318873684, srinivas_constraints),
+    "tanaka": Tradeoff(cube(2, 0, pi), tanaka, (1.2, 1.2), 0.6546736461215129, tanaka_constraints),
     "osyczka-kundu": Tradeoff(
         box((0, 10), (0, 10), (1, 5), (0, 6), (1, 5), (0, 10)),
         osyczka_kundu,
@@ -228,18 +226,12 @@ DESIGNS = {
 }
 
 
-def non_dominated(values: np.ndarray, most: int) -> np.ndarray:
-    """Return the indices of at most ``most`` rows of values (n, k) that no other row is better than."""
+def front_rows(values: np.ndarray, most: int) -> np.ndarray:
+    """Return the indices of at most ``most`` different rows of values (n, k) that no other row dominates."""
     values, first = np.unique(values, axis=0, return_index=True)
-    if values.shape[1] == 2:  # in lexicographic order, no later row is better than an earlier one
-        kept = list(np.flatnonzero(values[:, 1] < np.minimum.accumulate(np.append(np.inf, values[:-1, 1]))))
-    else:
-        kept = []
-        for i, row in enumerate(values):
-            if not kept or not np.any(np.all(values[kept] <= row, axis=1)):
-                kept.append(i)
+    kept = np.flatnonzero(non_dominated(values))
     spread = np.linspace(0, len(kept) - 1, min(most, len(kept))).round().astype(int)
-    return np.asarray(first[np.array(kept)[spread]])
+    return np.asarray(first[kept[spread]])
 
 
 def largest(problem: Tradeoff, rounds: int, each: int, most: int, seed: int = 0) -> float:
@@ -274,7 +266,7 @@ def largest(problem: Tradeoff, rounds: int, each: int, most: int, seed: int = 0)
         inside = np.all(new < reference, axis=1)
         front += [config for config, good in zip(found, inside, strict=True) if good]
         values = np.vstack([values, new[inside]])
-        rows = non_dominated(values, most)
+        rows = front_rows(values, most)
         front, values = [front[i] for i in rows], values[rows]
     return hypervolume(values, reference)
 

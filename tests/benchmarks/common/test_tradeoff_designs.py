@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.common.objectives_problems import Tradeoff
-from benchmarks.common.tradeoff_designs import DESIGNS, box, largest, non_dominated
+from benchmarks.common.objectives_problems import Tradeoff, box
+from benchmarks.common.tradeoff_designs import DESIGNS, front_rows, largest
 
 
 def at(*values):
@@ -55,10 +55,10 @@ def test_every_problem_can_be_evaluated_everywhere_and_knows_a_front():
 
 def test_non_dominated_rows_of_two_and_three_objectives():
     two = np.array([[2, 2], [1, 3], [1, 4], [2, 2], [3, 1], [3, 3]])
-    np.testing.assert_array_equal(np.sort(non_dominated(two, 10)), [0, 1, 4])
+    np.testing.assert_array_equal(np.sort(front_rows(two, 10)), [0, 1, 4])
     three = np.array([[1, 2, 3], [1, 2, 4], [3, 2, 1], [2, 2, 2]])
-    np.testing.assert_array_equal(np.sort(non_dominated(three, 10)), [0, 2, 3])
-    assert len(non_dominated(three, 2)) == 2
+    np.testing.assert_array_equal(np.sort(front_rows(three, 10)), [0, 2, 3])
+    assert len(front_rows(three, 2)) == 2
 
 
 def test_the_front_of_a_parabola_is_found():
