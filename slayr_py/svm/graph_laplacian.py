@@ -89,7 +89,7 @@ def laplacian_spectrum(weights: Any, normalized: bool, rank: float | None) -> La
     smallest = np.argsort(values, kind="stable")
     if isinstance(rank, Integral):
         smallest = smallest[: int(rank)]
-    blocks = sparse.block_diag([part.vectors for part in parts], format="csc")
+    blocks = sparse.block_diag([sparse.csc_array(part.vectors) for part in parts], format="csc")
     vectors = np.empty((len(nodes), len(smallest)))
     vectors[nodes] = blocks[:, smallest].toarray()
     return LaplacianSpectrum(values[smallest], vectors, max(part.greatest for part in parts))

@@ -16,6 +16,9 @@ from scipy.special import logsumexp
 from slayr_py.space import FloatArray
 from slayr_py.threads import ignored_warnings
 
+_FEWEST = 5
+"""Fewest distinct values in a tail whose shape is fitted; ArviZ asks for as many values."""
+
 
 @cache
 def arviz() -> Any:
@@ -156,7 +159,7 @@ def _smooth(log_ratio: FloatArray, efficiency: float) -> tuple[FloatArray, Float
     log_weights : (n, s) float64
         The weights of each row sum to 1.
     pareto_k : (n,) float64
-        Infinite if the tail has too few distinct values to fit a shape; its row of weights is then not smoothed.
+        Infinite if the tail has under five distinct values, or no shape fits it; its row of weights is then not smoothed.
     """
     module = arviz()
     with ignored_warnings(), np.errstate(all="ignore"):
@@ -166,8 +169,11 @@ def _smooth(log_ratio: FloatArray, efficiency: float) -> tuple[FloatArray, Float
             log_weights, pareto_k = _smooth_rows(log_ratio, efficiency)
     # The shape is NaN if a quarter of the tail equals its smallest value.
     pareto_k = np.where(np.isnan(pareto_k), np.inf, pareto_k)
-    # A tail of few distinct values may have a finite shape with a negative scale, whose quantiles are NaN.
-    failed = np.any(~np.isfinite(log_weights) & np.isfinite(log_ratio), axis=1)
+    # Versions of ArviZ differ about a tail of few distinct values: NaN with a finite shape, or four values become many.
+    tail = math.ceil(min(log_ratio.shape[1] / 5, 3 * math.sqrt(log_ratio.shape[1] / efficiency)))
+    largest = np.sort(log_ratio, axis=1)[:, -tail:]
+    failed = np.count_nonzero(largest[:, 1:] > largest[:, :-1], axis=1) < _FEWEST - 1
+    failed |= np.any(~np.isfinite(log_weights) & np.isfinite(log_ratio), axis=1)
     if failed.any():
         log_weights = np.array(log_weights)
         log_weights[failed] = log_ratio[failed] - logsumexp(log_ratio[failed], axis=1, keepdims=True)

@@ -106,7 +106,8 @@ def test_an_enqueued_value_outside_the_space_fails_its_trial_and_the_study_conti
     undeclared = pytest.warns(UserWarning, match="trial 3 was enqueued with 'another', which is not declared")
     with undeclared, pytest.warns(RuntimeWarning, match=rf"trial \d fails: the enqueued .*{words}") as warned:
         result = minimize(lambda c: 1.0, mixed, 5, n_initial=5, seed=1, storage=storage, study_name="s", progress=False)
-    assert {each.filename for each in warned} == {__file__}
+    # Garbage of other tests may be collected here.
+    assert {each.filename for each in warned if each.category is not ResourceWarning} == {__file__}
     assert result.trials["state"].tolist() == ["FAIL"] * 3 + ["COMPLETE"] * 2
     first, *_, enqueued, _ = result.study.trials
     assert re.search(words, first.user_attrs[FAILURE_KEY]) and first.params == {}

@@ -321,6 +321,7 @@ def warnings_of(plane, **options):
     """The texts of the warnings of a study with a history, and the study."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ResourceWarning)  # garbage of other tests
         study = create_study(plane, seed=1, n_initial=300, **options)
     return [str(each.message) for each in warned], study
 
