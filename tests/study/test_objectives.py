@@ -146,6 +146,21 @@ def test_the_names_of_another_process_decide_the_order(tmp_path):
     assert failing.trials["state"].tolist() == ["COMPLETE", "COMPLETE", "FAIL"]
 
 
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_the_names_of_another_process_may_be_any_permutation(tmp_path):
+    """Of three names the inverse of a permutation is another permutation."""
+    url = f"sqlite:///{tmp_path / 's.db'}"
+
+    def objective(config):
+        study = optuna.load_study(study_name="s", storage=url)
+        if study.metric_names is None:  # the other process has finished its first trial meanwhile
+            study.set_metric_names(["c", "a", "b"])
+        return {"a": 1.0, "b": 2.0, "c": 3.0}
+
+    result = run(objective, 1, directions=["minimize"] * 3, n_initial=1, storage=url, study_name="s")
+    assert result.trials[["values_c", "values_a", "values_b"]].to_numpy().tolist() == [[3.0, 1.0, 2.0]]
+
+
 @pytest.mark.parametrize("answer", [1.0, (1.0,), (1.0, 2.0, 3.0), {"a": 1.0}, "ab", None, (1.0, "b")])
 def test_another_number_of_values_fails_the_trial(answer):
     with pytest.raises(sl.ObjectiveError, match="must return (2 numbers|one number) but returned"):

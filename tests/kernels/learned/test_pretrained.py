@@ -69,6 +69,16 @@ def test_both_layers_are_those_of_the_quadruple_sum(origin, o):
     np.testing.assert_allclose(gram(two, points), np.exp(-distance / 2), rtol=1e-9)
 
 
+@pytest.mark.parametrize("layer", [1, 2])
+def test_the_covariance_of_two_sets_does_not_depend_on_the_sets_before(layer):
+    encoder = Encoder(plain_space())
+    first, second, third = (random_points(encoder, 5, seed) for seed in range(3))
+    theta = {"sigma_f": 1.0} | ({"feature_lengthscale": [1.0]} if layer == 2 else {})
+    used = kernel(layers=layer, base=None)
+    for a, b in ((first, second), (first, third), (second, third), (third, second)):
+        np.testing.assert_array_equal(used.gram(a, b, theta), kernel(layers=layer, base=None).gram(a, b, theta))
+
+
 @pytest.mark.parametrize("space", [plain_space, mixed_space, conditional_space])
 def test_covariance_is_the_weighted_sum_of_its_parts(space):
     encoder = Encoder(space())
