@@ -16,6 +16,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 
 import slayr_py as sl
+from slayr_py.space import Encoder
 from slayr_py.study import create_study, curve_table, curves_figure
 from slayr_py.study.model.curve_model import ConditionedCurves, CurveFit
 from slayr_py.study.model.curve_points import NoForecast
@@ -396,6 +397,35 @@ def test_a_running_trial_counts_through_its_curve():
         trial.should_prune()
         predicted.append(decisions(study)[-1]["decisions"][0]["mean"])
     assert predicted[1] < predicted[0] - 0.01
+
+
+def test_a_complete_trial_outside_the_space_that_has_more_steps_changes_forecasts_as_in_a_new_process():
+    study = finished()
+    asked(study).report(curve(BAD)[1], 1)
+    model, running = Forecasts(Encoder(PLANE), 1, 3), study.trials[-1]
+    before = model.forecast(study, running)
+    longer = optuna.trial.create_trial(
+        params={"x": 0.5},
+        distributions={"x": FloatDistribution(0.0, 1.0)},
+        value=1.0,
+        intermediate_values={step: 1.0 for step in range(1, 2 * LAST)},
+    )
+    study.add_trial(longer)
+    after = model.forecast(study, running)
+    assert after == Forecasts(Encoder(PLANE), 1, 3).forecast(study, running) != before
+
+
+def test_a_parameter_that_a_running_trial_suggests_later_changes_forecasts_as_in_a_new_process():
+    study = finished()
+    later = study.ask()
+    later.suggest_float("x", 0.0, 1.0)
+    later.report(0.2, 6)
+    asked(study).report(curve(BAD)[1], 1)
+    model, running = Forecasts(None, 1, 3), study.trials[-1]
+    before = model.forecast(study, running)
+    later.suggest_float("y", 0.0, 1.0)
+    after = model.forecast(study, running)
+    assert after == Forecasts(None, 1, 3).forecast(study, running) != before
 
 
 @pytest.mark.parametrize("as_context", [False, True])
