@@ -123,6 +123,15 @@ def test_the_cost_figure_starts_from_the_best_past_experiment():
     assert best.get_xdata().tolist() == [10.0, 20.0] and best.get_ydata().tolist() == [-5.0, -6.0]
 
 
+def test_the_best_so_far_against_the_cost_rises_when_maximising():
+    study = create_study({"x": (0.0, 1.0)}, n_initial=9, seed=1, cost="euros", direction="maximize")
+    for value in (1.0, 3.0, 2.0):
+        trial = ask(study)
+        trial.set_user_attr("euros", 10.0)
+        study.tell(trial, value)
+    assert cost_figure(study).axes[0].lines[1].get_ydata().tolist() == [1.0, 3.0, 3.0]
+
+
 def test_an_unknown_cost_adds_nothing_to_the_sum():
     assert cumulative({0: 1.0, 1: math.nan, 3: 2.0}, [0, 1, 3]).tolist() == [1.0, 1.0, 3.0]
 

@@ -7,12 +7,20 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from optuna.trial import TrialState
 
 from slayr_py.space import Encoder
 from slayr_py.study import ask, create_study, tell
 from slayr_py.study.model.incumbent import front_of
 from slayr_py.study.results import front
-from slayr_py.study.results.front import front_band, front_probabilities, front_table, reference_of, with_probabilities
+from slayr_py.study.results.front import (
+    beliefs_at_front,
+    front_band,
+    front_probabilities,
+    front_table,
+    reference_of,
+    with_probabilities,
+)
 from slayr_py.study.storage.trials import observations_of_all
 
 SPACE = {"x": (0.0, 1.0)}
@@ -57,6 +65,22 @@ def test_only_other_trials_are_named_as_probably_on_the_front():
     probabilities = pd.DataFrame({"number": [0, 1, 2, 3], "probability": [0.9, 0.8, 0.3, 0.5]})
     table, others = with_probabilities(pd.DataFrame({"number": [2, 0]}), probabilities)
     assert table["probability"].tolist() == [0.3, 0.9] and others == "1 (0.80)"
+
+
+def test_beliefs_are_those_at_the_trials_of_the_front_if_others_have_failed():
+    study = create_study(SPACE, directions=GOALS, n_initial=9, seed=1)
+    tell(study, ask(study), state=TrialState.FAIL)
+    for values in ((3.0, 3.0), (1.0, 4.0), (1.0, 1.0), (1.0, 5.0)):
+        tell(study, ask(study), values)
+
+    def posterior(offset):
+        def predict(rows):
+            return SimpleNamespace(centre_and_spread=lambda: (offset + rows, 0.1 * offset + rows))
+
+        return SimpleNamespace(encoder=Certain.encoder, train=np.arange(4.0), predict=predict)
+
+    centres, spreads = beliefs_at_front(study, [posterior(10.0), posterior(20.0)])
+    assert centres.tolist() == [[10.0, 20.0], [12.0, 22.0]] and spreads.tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
 
 def test_the_reference_point_is_that_of_the_sampler_or_worse_than_the_front_in_each_direction():

@@ -130,6 +130,7 @@ def test_maximising_is_minimising_the_negative(twelve):
         if here is not None:
             assert here["decisions"][-1]["probability"] == there["decisions"][-1]["probability"]
             assert here["decisions"][-1]["mean"] == -there["decisions"][-1]["mean"]
+            assert here["evidence"] == [-there["evidence"][0], there["evidence"][1]]
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,14 @@ from testing_reports import IMAGE, SCRIPT, filled, without_stan
 import slayr_py as sl
 from slayr_py.display import cell
 from slayr_py.errors import InferenceError, StorageError
+from slayr_py.inference import NOISE_FLOOR
 from slayr_py.study import ask, create_study, tell
 from slayr_py.study.results.report import importances
-from slayr_py.study.results.report.blocks import Notice
+from slayr_py.study.results.report.blocks import Drawings, Notice
 from slayr_py.study.results.report.front import front
 from slayr_py.study.results.report.page import SECTIONS, render, section, write_report
 from slayr_py.study.results.report.reading import Absent, Reading
+from slayr_py.study.results.report.slices import probability_slices, slices, slices_of
 from slayr_py.study.results.report.stopping import stopping
 from slayr_py.study.storage.attributes import ERROR_KEY, FIT_KEY, REGRET_KEY, STUDY_KEY, SUGGESTION_KEY
 
@@ -251,6 +253,40 @@ def test_point_estimates_are_called_that(plane):
     page = render(reading)
     assert errors(page) == []
     assert "point estimate: single values without uncertainty" in words(part(page, "hyperparameters"))
+
+
+def test_the_noise_of_observations_has_the_units_of_the_objective(plane):
+    reading = Reading(filled(plane, 8))
+    observed = reading.observed
+    gp = sl.GaussianProcess(plane, "SE", inducing=6)
+    reading.fit = lambda _: gp.fit(observed.configs, 1000 * observed.y, method="map", chains=1)
+    posterior = reading.posterior
+    sigma = posterior.y_sd * np.hypot(posterior.draws["sigma_n"].item(), NOISE_FLOOR)
+    np.testing.assert_allclose(reading.noise, sigma, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("direction", "best"), [("minimize", min), ("maximize", max)])
+def test_a_slice_names_the_best_median_in_the_direction_of_the_study(plane, direction, best):
+    study = filled(plane, 8, direction=direction)
+    reading = Reading(study, fit=without_stan(study, plane, draws=30))
+    (drawn,) = (block for block in slices(reading) if isinstance(block, Drawings))
+    for part_of_line, drawing in zip(slices_of(reading), drawn.drawings, strict=True):
+        assert f"the best median {best(part_of_line.quantiles[2]):.4g} at " in drawing.description
+
+
+def test_the_probability_of_feasibility_by_all_models_is_the_product(plane):
+    study = filled(plane, 8)
+    reading = Reading(study, fit=without_stan(study, plane, draws=30))
+    excess = reading.observed.y - np.median(reading.observed.y)
+    gp = sl.GaussianProcess(plane, "SE", inducing=6)
+    models = {
+        name: gp.fit(reading.observed.configs, sign * excess, chains=1, draws=30)
+        for name, sign in (("low", 1), ("high", -1))
+    }
+    for drawing in probability_slices(reading, models):
+        probabilities = np.array([[cell.key for cell in row[1:]] for row in drawing.table.rows])
+        np.testing.assert_allclose(probabilities[:, 2], probabilities[:, 0] * probabilities[:, 1], rtol=1e-12)
+        assert 0.01 < probabilities[:, :2].min() < probabilities[:, :2].max() < 0.99
 
 
 def test_known_errors_are_error_bars_and_a_column(plane):
