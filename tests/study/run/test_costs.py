@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 import slayr_py as sl
 from slayr_py.cli.app import app
 from slayr_py.study import ask, cost_figure, cost_model_of, create_study, suggestion_record, tell
-from slayr_py.study.run.objective import Expected, evaluate
-from slayr_py.study.storage.attributes import FAILURE_KEY
+from slayr_py.study.run.objective import Evaluation, Expected, evaluate
+from slayr_py.study.run.outcomes import TrialOutcomes
+from slayr_py.study.storage.attributes import FAILURE_KEY, VALUE_KEY
 from slayr_py.study.storage.costs import costs_of_trials, log_costs, spent, without_cost
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
@@ -150,6 +151,17 @@ def test_only_finished_trials_of_the_study_itself_have_cost_something():
     assert costs_of_trials(study, "euros") == pytest.approx({1: 2.0, 2: math.nan}, nan_ok=True)
     assert without_cost(study, "euros") == [2]
     assert spent(study, "euros").describe("euros") == "2 euros in 1 trials; unknown for 1 trials"
+
+
+def test_a_value_is_written_after_its_constraints_and_its_cost(monkeypatch):
+    """A process that is killed between them leaves no value that counts as feasible, or as one without a cost."""
+    study = create_study(SPACE, cost="euros", n_initial=9)
+    trial = ask(study)
+    written = []
+    monkeypatch.setattr(optuna.Trial, "set_constraint", lambda trial, name, excess: written.append(name))
+    monkeypatch.setattr(optuna.Trial, "set_user_attr", lambda trial, name, value: written.append(name))
+    TrialOutcomes(study, "euros").write(trial, Evaluation((1.0,), {"heat": -1.0, "memory": 2.0}, cost=3.0))
+    assert set(written[:-1]) == {"heat", "memory", "euros"} and written[-1] == VALUE_KEY
 
 
 def test_a_model_of_costs_learns_from_whole_evaluations():

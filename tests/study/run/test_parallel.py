@@ -16,6 +16,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
+from slayr_py.study.run.executors import InThisThread
 from slayr_py.study.run.objective import Evaluation
 from slayr_py.study.storage.attributes import FAILURE_KEY, VALUE_KEY
 
@@ -225,6 +226,25 @@ def test_values_that_arrive_while_a_run_ends_are_stored(tmp_path, how, stored):
         run(objective, callbacks=[stops], **options)
     trials = optuna.load_study(study_name="s", storage=storage).trials
     assert [trial.state.name for trial in trials] == ["COMPLETE"] * 2
+
+
+def test_a_value_whose_constraint_cannot_be_used_is_not_kept_when_a_run_ends(tmp_path):
+    """A value that is kept without its constraint would count as feasible."""
+    options = {"storage": f"sqlite:///{tmp_path / 'study.db'}", "study_name": "s", "n_parallel": 2, "budget": 2}
+    excess = iter([-1.0, float("nan"), 1.0])
+
+    def objective(config):
+        return bowl(config), {"memory": next(excess)}
+
+    def stops(study, trial):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(objective, executor=InThisThread(), callbacks=[stops], **options)
+    left = optuna.load_study(study_name="s", storage=options["storage"]).trials[1]
+    assert left.state.name == "RUNNING" and VALUE_KEY not in left.user_attrs
+    again = run(objective, **options).study.trials[1]
+    assert again.state.name == "COMPLETE" and again.constraints == {"memory": 1.0}
 
 
 @pytest.mark.parametrize("pool", [None, ProcessPoolExecutor], ids=["threads", "processes"])
