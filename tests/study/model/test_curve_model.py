@@ -5,14 +5,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import optuna
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 from slayr_py.inference import Targets
 from slayr_py.space import Encoder
 from slayr_py.study.model.curve_model import CurveFit, CurveScale, FinalMoments
-from slayr_py.study.model.curve_points import JointSpace, Points
-from slayr_py.study.storage.curves import thinned
+from slayr_py.study.model.curve_points import EncodedTrials, JointSpace, Points, PointsOfCurves
+from slayr_py.study.storage.curves import curve_of, thinned
 
 LAST = 20
 
@@ -134,6 +135,28 @@ def test_diverged_trials_below_half_of_all_do_not_decide_the_scale(end):
         assert 0.5 < scale.centre < 0.8 and 0.05 < scale.spread < 0.5
     equal = CurveScale.of(np.array([0.5, 0.5, end]), values, values[:3])
     assert equal.centre == 0.5 and 0.01 < equal.spread < 0.5
+
+
+def test_the_better_curves_are_the_scale_of_final_values_that_nearly_repeat(fitted):
+    u = np.linspace(0.0, 1.0, 6)
+    finals = np.array([0.5, 0.5 + 1e-9, 1e11])
+    curves = [
+        fitted.space.points(fitted.configs[[i]], u, final + (1 - u) * (2 if final < 1 else -final), i)
+        for i, final in enumerate(finals)
+    ]
+    scale = CurveFit.to(fitted.space, Points.together(curves), finals, seed=1).scale
+    values = [points.values for points in curves]
+    assert scale == CurveScale.of(finals, np.concatenate(values), np.concatenate(values[:2]))
+    assert 0.01 < scale.spread < 0.5
+
+
+def test_the_value_of_a_trial_that_ends_early_replaces_its_last_report(fitted):
+    ended = optuna.trial.create_trial(value=3.0, intermediate_values={1: 5.0, 2: 4.5, 6: 4.0})
+    curve = curve_of(ended)
+    trials = EncodedTrials(fitted.space, {curve.number: fitted.configs[[0]]})
+    points = PointsOfCurves(trials, -1.0, float(LAST)).of(curve)
+    np.testing.assert_allclose(points.u, np.log1p([1, 2, LAST]) / np.log1p(LAST), rtol=1e-15)
+    assert points.values.tolist() == [-5.0, -4.5, -3.0]
 
 
 def test_skewed_final_values_and_those_that_nearly_repeat_are_no_divergence():

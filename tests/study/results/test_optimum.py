@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import optuna
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 import slayr_py as sl
+from slayr_py.space import Encoder
 from slayr_py.study.model import prediction_error
+from slayr_py.study.results import optimum as results_optimum
 from slayr_py.study.results.report.optimum import optimum as section_of_optimum
 from slayr_py.study.results.report.page import section
 from slayr_py.study.results.report.reading import Reading
@@ -67,6 +71,17 @@ def test_nearly_optimal_ranges_grow_with_epsilon_and_too_small_ones_are_refused(
         result.good(1e-9)
     with pytest.raises(sl.DataError, match="probability must be a single number in"):
         result.good(1.0, probability=1.0)
+
+
+def test_nearly_optimal_is_a_probability_and_not_a_mean_regret(monkeypatch):
+    """Of ten functions, under one or two of which the first or the third configuration is bad."""
+    encoder = Encoder({"x": (0.0, 1.0)})
+    regrets = np.zeros((10, 3))
+    regrets[0, 0], regrets[:, 1], regrets[:2, 2] = 100.0, 0.5, 1.5
+    pool = encoder.encode([{"x": x} for x in (0.25, 0.5, 0.75)])
+    monkeypatch.setattr(results_optimum, "optima_of", lambda *_: (SimpleNamespace(regrets=regrets, pool=pool), []))
+    ranges = results_optimum.good(None, None, 1.0, 0.9, 1)
+    assert ranges[["low", "high"]].to_numpy().tolist() == [[0.25, 0.5]]
 
 
 @pytest.mark.stan

@@ -170,6 +170,7 @@ def test_errors_of_complete_curves_scale_the_prediction(monkeypatch):
     by_size = [found[name] for name in ("exact", "small", "expected", "large")]
     for narrow, wide in pairwise(by_size):
         assert narrow.probability < wide.probability < 0.5 and narrow.sd < wide.sd
+        assert narrow.by_curve < wide.by_curve < 0.5
     assert found["few"].probability > 2 * found["expected"].probability  # Student's distribution with 1 and 3
     known = [forecast.evidence[1] for forecast in by_size]
     assert known[0] == known[1] == known[2] < known[3]  # at least the model's own error
@@ -414,6 +415,33 @@ def test_a_complete_trial_outside_the_space_that_has_more_steps_changes_forecast
     study.add_trial(longer)
     after = model.forecast(study, running)
     assert after == Forecasts(Encoder(PLANE), 1, 3).forecast(study, running) != before
+
+
+def test_a_wider_range_of_a_parameter_changes_forecasts_as_in_a_new_process():
+    study = finished()
+    asked(study).report(curve(BAD)[1], 1)
+    model, running = Forecasts(None, 1, 3), study.trials[-1]
+    before = model.forecast(study, running)
+    wider = {"x": FloatDistribution(0.0, 2.0), "y": FloatDistribution(0.0, 1.0)}
+    study.add_trial(
+        optuna.trial.create_trial(params=BAD, distributions=wider, value=1.0, intermediate_values=curve(BAD))
+    )
+    after = model.forecast(study, running)
+    assert after == Forecasts(None, 1, 3).forecast(study, running) != before
+
+
+def test_the_best_value_so_far_is_that_of_a_feasible_trial():
+    study = plain()
+    distributions = dict.fromkeys("xy", FloatDistribution(0.0, 1.0))
+    for number, excess in enumerate((-1.0, 0.0, -1.0, 1.0)):
+        values = {step: 4.0 - number + 1 / step for step in range(1, LAST + 1)}
+        trial = optuna.trial.create_trial(
+            params=started(number), distributions=distributions, value=4.0 - number, intermediate_values=values
+        )
+        trial.set_constraint("heat", excess)
+        study.add_trial(trial)
+    asked(study).report(3.0, 1)
+    assert Forecasts(None, 1, 3).forecast(study, study.trials[-1]).best == 2.0
 
 
 def test_a_parameter_that_a_running_trial_suggests_later_changes_forecasts_as_in_a_new_process():
