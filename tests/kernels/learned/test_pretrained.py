@@ -192,6 +192,12 @@ def test_kernels_are_the_same_after_json_and_files(name, tmp_path):
         assert np.array_equal(again.gram(points, points, theta), one.gram(points, points, theta))
 
 
+@pytest.mark.parametrize("name", ["origin", "polynomial"])
+def test_a_kernel_with_other_parts_keeps_everything_else(name):
+    one = ROUND_TRIPS[name]
+    assert one.with_parts(2, None).options() == one.options() | {"layers": [2], "base": None}
+
+
 def test_parts_of_expressions_are_the_same_after_json():
     space = plain_space()
     with_origin = kernel(origin={"x": 0.25}, distance_scale=0.1)
