@@ -13,6 +13,7 @@ import slayr_py as sl
 from slayr_py.study import ask, config_of, create_study, posterior_of, replay, suggestion_table, tell
 from slayr_py.study.model import prediction_error
 from slayr_py.study.model.incumbent import front_task
+from slayr_py.study.results.recommendation import posterior_of_all
 from slayr_py.study.run import stopping
 from slayr_py.study.storage.attributes import suggestion_record
 
@@ -216,6 +217,16 @@ def test_the_fit_of_each_objective_is_stored_and_replayed():
     assert [table["predicted_mean_0"], table["predicted_mean_1"]] == predicted
     params = study.trials[7].params
     np.testing.assert_allclose(first.predict([params]).centre_and_spread()[0], predicted[0], rtol=1e-6)
+
+
+def test_the_last_fit_of_each_objective_is_repeated_if_it_has_seen_all_trials(monkeypatch):
+    study = create_study(SPACE, directions=BOTH, n_initial=4, seed=1, method="map")
+    for values in ((1.0, 20.0), (2.0, 60.0), (3.0, 40.0), (6.0, 80.0)):
+        tell(study, ask(study), values)
+    tell(study, ask(study), state=optuna.trial.TrialState.FAIL)
+    monkeypatch.setattr(sl.GaussianProcess, "fit", None)  # no further fit is needed
+    first, second = (posterior_of_all(study, objective=j) for j in range(2))
+    assert (first.y_mean, second.y_mean) == (3.0, 50.0)
 
 
 def test_the_probability_of_the_front_knows_luck():
