@@ -8,20 +8,26 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
+from scipy.special import ndtr
+from scipy.stats import beta
 from testing_reports import IMAGE, SCRIPT, filled, without_stan
 
 import slayr_py as sl
 from slayr_py.display import cell
 from slayr_py.errors import InferenceError, StorageError
 from slayr_py.inference import NOISE_FLOOR
+from slayr_py.kernels import Dirichlet, Hyperparameter
 from slayr_py.study import ask, create_study, tell
 from slayr_py.study.results.report import importances
 from slayr_py.study.results.report.blocks import Drawings, Notice
 from slayr_py.study.results.report.front import front
+from slayr_py.study.results.report.hyperparameters import _prior_values
+from slayr_py.study.results.report.maps import maps
 from slayr_py.study.results.report.page import SECTIONS, render, section, write_report
 from slayr_py.study.results.report.reading import Absent, Reading
 from slayr_py.study.results.report.slices import probability_slices, slices, slices_of
 from slayr_py.study.results.report.stopping import stopping
+from slayr_py.study.results.report.trials import trials
 from slayr_py.study.storage.attributes import ERROR_KEY, FIT_KEY, REGRET_KEY, STUDY_KEY, SUGGESTION_KEY
 
 TITLES = [title for _, title, _ in SECTIONS]
@@ -272,6 +278,33 @@ def test_a_slice_names_the_best_median_in_the_direction_of_the_study(plane, dire
     (drawn,) = (block for block in slices(reading) if isinstance(block, Drawings))
     for part_of_line, drawing in zip(slices_of(reading), drawn.drawings, strict=True):
         assert f"the best median {best(part_of_line.quantiles[2]):.4g} at " in drawing.description
+
+
+@pytest.mark.parametrize(("direction", "corner"), [("minimize", "x = -5, y = 15"), ("maximize", "x = 10, y = 0")])
+def test_a_map_names_the_best_point_in_the_direction_of_the_study(plane, direction, corner):
+    """The median of a linear kernel is linear."""
+    reading = Reading(filled(plane, 8, direction=direction))
+    configs, gp = reading.observed.configs, sl.GaussianProcess(plane, "LIN", inducing=6)
+    values = [config["x"] - config["y"] for config in configs]
+    reading.fit = lambda _: gp.fit(configs, values, method="map", chains=1, maximize=direction == "maximize")
+    (drawn,) = (block for block in maps(reading) if isinstance(block, Drawings))
+    assert [drawing.description.partition("best at ")[2] for drawing in drawn.drawings] == [f"{corner}."]
+
+
+def test_the_best_so_far_in_the_table_of_trials_rises_when_maximising(plane):
+    study = create_study(plane, n_initial=9, seed=1, direction="maximize")
+    for value in (1.0, 3.0, 2.0):
+        tell(study, ask(study), value)
+    (table,) = trials(Reading(study))
+    column = table.columns.index("best so far")
+    assert [row[column].key for row in table.rows] == [1.0, 3.0, 3.0]
+
+
+def test_the_prior_of_a_share_is_the_marginal_of_the_dirichlet_distribution():
+    share = Hyperparameter("share", Dirichlet([0.5, 1.0, 2.0]), ("one layer", "two layers", "base"), "part")
+    z = np.array([-1.5, 0.0, 1.0])
+    for i, (a, b) in enumerate(((0.5, 3.0), (1.0, 2.5), (2.0, 1.5))):
+        np.testing.assert_allclose(_prior_values(share, i, z), beta.ppf(ndtr(z), a, b), rtol=1e-9)
 
 
 def test_the_probability_of_feasibility_by_all_models_is_the_product(plane):
