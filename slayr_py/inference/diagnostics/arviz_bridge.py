@@ -159,7 +159,8 @@ def _smooth(log_ratio: FloatArray, efficiency: float) -> tuple[FloatArray, Float
     log_weights : (n, s) float64
         The weights of each row sum to 1.
     pareto_k : (n,) float64
-        Infinite if the tail has under five distinct values, or no shape fits it; its row of weights is then not smoothed.
+        Infinite if the tail has under five distinct values or no shape fits it; its row of weights is then not
+        smoothed.
     """
     module = arviz()
     with ignored_warnings(), np.errstate(all="ignore"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +14,7 @@ from slayr_py.inference import FitOptions, GaussianProcess, Priors
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder, FloatArray
 from slayr_py.study.model.output_fits import OutputFit, OutputFits
-from slayr_py.study.storage.trials import Results, constraint_results, outcomes
+from slayr_py.study.storage.trials import Results, constraint_results, observations, outcomes
 
 Failures = Literal["learn", "ignore"]
 """Treatment of failed trials: model where the objective fails, or only avoid their configurations."""
@@ -60,7 +60,7 @@ class FeasibilityModels:
 
     def _models(self, study: Study) -> Iterator[tuple[str, GaussianProcess, Results]]:
         if self.failures == "learn":
-            results = outcomes(study, self.encoder.space)
+            results = outcomes(study, self.encoder.space, observations(study, self.encoder.space).penalties)
             if 0 < results.values.sum() < len(results.values):
                 yield SUCCESS, GaussianProcess(self.encoder, self.kernel, likelihood="probit"), results
         for name, results in constraint_results(study, self.encoder.space).items():
@@ -68,8 +68,12 @@ class FeasibilityModels:
             yield f"{_CONSTRAINT}{name}", GaussianProcess(self.encoder, self.kernel, self.priors), compressed
 
 
-def feasibility_results(study: Study, space: ConfigurationSpace, name: str, numbers: Set[int]) -> Results:
+def feasibility_results(
+    study: Study, space: ConfigurationSpace, name: str, penalties: Sequence[int], numbers: Set[int]
+) -> Results:
     """Return what a model of feasibility was fitted to, restricted to the trials with these numbers.
+
+    ``penalties`` are the numbers of complete trials that counted as failures.
 
     Raises
     ------
@@ -79,7 +83,7 @@ def feasibility_results(study: Study, space: ConfigurationSpace, name: str, numb
     if name != SUCCESS:
         results = constraint_results(study, space, numbers)[name[len(_CONSTRAINT) :]]
         return results._replace(values=compress(results.values))
-    results = outcomes(study, space)
+    results = outcomes(study, space, penalties)
     rows = [row for row, number in enumerate(results.numbers) if number in numbers]
     return Results([results.numbers[row] for row in rows], [results.configs[row] for row in rows], results.values[rows])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from slayr_py.inference import FitOptions, GaussianProcess, Posterior, as_stan_s
 from slayr_py.study.model.fit_cache import FitCache, fit_key
 from slayr_py.study.storage.fit_records import last_warm_start, store_fit
 from slayr_py.study.storage.suggestion import OutputEntry
-from slayr_py.study.storage.trials import Results
+from slayr_py.study.storage.trials import Results, to_ranges
 
 
 class OutputFit(NamedTuple):
@@ -26,6 +27,8 @@ class OutputFit(NamedTuple):
     posterior: Posterior
     numbers: list[int]
     """Numbers of the trials that it was fitted to."""
+    penalties: Sequence[int]
+    """Numbers of those that were complete and count as failures."""
 
     def store(self, study: Study, trial: FrozenTrial, warm_starts: bool) -> None:
         """Store the fit in the trial whose suggestion uses it."""
@@ -33,11 +36,12 @@ class OutputFit(NamedTuple):
 
     def record(self) -> OutputEntry:
         """Return the entry of the suggestion record."""
-        return {
+        entry: OutputEntry = {
             "method": self.posterior.record["arguments"]["method"],
             "observations": len(self.numbers),
             "diagnostics": self.posterior.check().asdict(),
         }
+        return {**entry, "penalties": to_ranges(self.penalties)} if self.penalties else entry
 
 
 @dataclass(frozen=True)
@@ -81,4 +85,4 @@ class OutputFits:
         def fitted() -> Posterior:
             return gp.fit(results.configs, results.values, seed=seed, start=start, options=options)
 
-        return OutputFit(name, self.cache.get(key, fitted), results.numbers)
+        return OutputFit(name, self.cache.get(key, fitted), results.numbers, results.penalties)

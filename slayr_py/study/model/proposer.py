@@ -197,10 +197,12 @@ class Proposer:
 
 
 def warn_of_far_values(session: Session, goal: Goal, observed: Observations) -> None:
-    """Warn once that values of an objective are compressed because they are far worse than all others."""
+    """Warn once that values of an objective are far worse than all others, and what becomes of them."""
     if text := far_values_text(goal, observed):
-        session.warn(
-            f"{text}. If such a value stands for a failure, let the objective raise an error or return NaN: the study "
-            "then learns where it fails",
-            about=f"far values {goal.fit_name}",
+        way_out = (
+            "With failures='ignore' the model sees smaller values instead"
+            if observed.penalties
+            else "If such a value stands for a failure, let the objective raise an error or return NaN: the study then "
+            "learns where it fails"
         )
+        session.warn(f"{text}. {way_out}", about=f"far values {goal.fit_name}")

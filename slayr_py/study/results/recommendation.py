@@ -132,8 +132,7 @@ def posterior_of_all(
     record = study_record(study)
     numbers = [] if record is None else fitted_numbers(study)
     last = recorded_fits(study, numbers[-1], goal.number) if numbers else None
-    # A recorded fit has finished trials only, so an equal count means the same trials.
-    if not fit and last is not None and last.n == len(observations(study, space_of(study)).numbers):
+    if not fit and last is not None and last.numbers == observations(study, space_of(study)).numbers:
         return last.repeat(progress)
     if (declared := declared_space_of(study)) is not None:
         return declared.fit_all(study, None, goal, **fit)

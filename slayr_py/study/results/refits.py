@@ -40,6 +40,8 @@ class RecordedFit(NamedTuple):
 
     record: dict[str, Any]
     observed: Observed
+    numbers: list[int]
+    """Numbers of its trials."""
 
 
 class RecordedFits(NamedTuple):
@@ -50,9 +52,9 @@ class RecordedFits(NamedTuple):
     """The record of the stack: see `slayr_py.study.storage.attributes.FIT_KEY`."""
 
     @property
-    def n(self) -> int:
-        """Number of observations."""
-        return len(self.fits[0].observed.train)
+    def numbers(self) -> list[int]:
+        """Numbers of the trials that were fitted."""
+        return self.fits[0].numbers
 
     def repeat(self, progress: Callable[[str], None] | None = None) -> Posterior:
         """Repeat the fits; a stack gets the recorded weights."""
@@ -121,7 +123,7 @@ def replay(study: Study, number: int, progress: Callable[[str], None] | None = N
         One for each kernel, more than one for a stack, of each objective in their order.
     """
     fits = [fit for goal in goals_of(study) for fit in recorded_fits(study, number, goal.number).fits]
-    return tuple(replay_record(record, observed.data, progress) for record, observed in fits)
+    return tuple(replay_record(fit.record, fit.observed.data, progress) for fit in fits)
 
 
 def recorded_fits(study: Study, number: int, objective: int = 0) -> RecordedFits:
@@ -174,7 +176,13 @@ def feasibility_of(study: Study, number: int) -> dict[str, Posterior]:
     """
     names = suggestion_record(_trial(study, number)).get("conditions")
     known = names if isinstance(names, Mapping) else {}
-    return {name: _output_again(study, number, name, partial(feasibility_results, name=name)) for name in known}
+    posteriors = {}
+    for name, entry in known.items():
+        with _report_damage(study, number):
+            penalties = from_ranges(entry.get("penalties", ()))
+        read = partial(feasibility_results, name=name, penalties=penalties)
+        posteriors[name] = _output_again(study, number, name, read)
+    return posteriors
 
 
 @ignoring_underflow
@@ -249,7 +257,7 @@ def _recorded_fit(study: Study, number: int, objective: int, reduced: Mapping[st
             f"the configurations or values of trials {ranges} of study {study.study_name!r} have changed since "
             f"trial {number} was suggested from them: restore a copy of it"
         )
-    return RecordedFit(record, observed)
+    return RecordedFit(record, observed, numbers)
 
 
 @contextmanager

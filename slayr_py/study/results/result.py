@@ -65,8 +65,12 @@ class Result:
 
     study: Study
     space: ConfigurationSpace
-    _recommended: dict[int, Recommendation] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _posteriors: dict[tuple[int, int], Posterior] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _recommended: dict[tuple[int, ...], Recommendation] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _posteriors: dict[tuple[tuple[int, ...], int], Posterior] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "space", space_given(self.space))
@@ -89,10 +93,10 @@ class Result:
             If Stan cannot be run, or fails.
         """
         check_one_objective(self.study, _FRONT)
-        n = self._n_observations()
-        if n not in self._recommended:
-            self._recommended[n] = recommend(self.study, self._posterior_of_all())
-        return self._recommended[n]
+        numbers = self._observed_numbers()
+        if numbers not in self._recommended:
+            self._recommended[numbers] = recommend(self.study, self._posterior_of_all())
+        return self._recommended[numbers]
 
     @property
     def best_config(self) -> dict[str, Any]:
@@ -397,7 +401,7 @@ class Result:
         After a kernel search, the text also has the kernels behind the last suggestion and their weights.
         """
         # Do not fit here: printing a result must not take seconds.
-        known = self._recommended.get(self._n_observations())
+        known = self._recommended.get(self._observed_numbers())
         recommended = f"recommended={known}: {known.config}, " if known is not None else ""
         best = "no feasible trial" if finite_trials(self.study) else "no finished trial"
         if feasible_trials(self.study):
@@ -433,12 +437,13 @@ class Result:
         goals = ", ".join(f"{goal.name} ({'max' if goal.maximize else 'min'})" for goal in goals_of(self.study))
         return f"front of {len(front_trials(self.study))} trials in {goals}"
 
-    def _n_observations(self) -> int:
-        return len(observations(self.study, self.space).numbers)
+    def _observed_numbers(self) -> Numbers:
+        """Return the numbers of the trials that a model of the objective is fitted to."""
+        return tuple(observations(self.study, self.space).numbers)
 
     def _posterior_of_all(self, objective: int | str | None = None) -> Posterior:
         """Return the posterior of an objective given all observations; fitted once."""
-        key = self._n_observations(), goal_of(self.study, objective).number
+        key = self._observed_numbers(), goal_of(self.study, objective).number
         if key not in self._posteriors:
             for old in [other for other in self._posteriors if other[0] != key[0]]:
                 del self._posteriors[old]

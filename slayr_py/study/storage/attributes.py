@@ -119,6 +119,9 @@ OUTSIDE_KEY = "slayr:outside"
 FAILURE_KEY = "slayr:failure"
 """Trial attribute: reason for the failure of the trial, without the middle of a very long one."""
 
+IGNORES_FAILURES_KEY = "slayr:ignores_failures"
+"""Study attribute: true if the sampler of the last suggestion has no model of failures."""
+
 LONGEST_REASON = 4000
 """Most characters of the text of an exception that are stored: all reads of a study would read it."""
 
@@ -219,6 +222,17 @@ def study_record(study: Study) -> dict[str, Any] | None:
     """Return the record of a study, or None if it was not created by this package."""
     record = stored(study.user_attrs, STUDY_KEY)
     return record if isinstance(record, dict) else None
+
+
+def ignores_failures(study: Study) -> bool:
+    """Return whether the sampler of the last suggestion has no model of failures."""
+    return stored(study.user_attrs, IGNORES_FAILURES_KEY) is True
+
+
+def store_treatment_of_failures(study: Study, ignores: bool) -> None:
+    """Record whether the sampler has no model of failures, unless the study says so already."""
+    if ignores != ignores_failures(study):
+        study.set_user_attr(IGNORES_FAILURES_KEY, ignores)
 
 
 def regret_records(study: Study) -> list[tuple[int, Mapping[str, Any]]]:

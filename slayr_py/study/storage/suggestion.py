@@ -123,6 +123,8 @@ class OutputEntry(TypedDict):
     method: str
     observations: int
     diagnostics: dict[str, Any]
+    penalties: NotRequired[list[list[int]]]
+    """Ranges of the numbers of complete trials that counted as failures, since their values are far worse."""
 
 
 class CostEntry(OutputEntry):

@@ -22,13 +22,14 @@ from slayr_py.study.storage.attributes import (
     HEARTBEATS_KEY,
     OUTSIDE_KEY,
     TOLD_KEY,
+    ignores_failures,
     is_history,
     suggestion_record,
 )
 from slayr_py.study.storage.curves import evidence_of
 from slayr_py.study.storage.distributions import to_configuration, to_params
-from slayr_py.study.storage.far_values import GAP, compress_far
-from slayr_py.study.storage.objectives import Goal, finite_values, goals_of
+from slayr_py.study.storage.far_values import GAP, Compressed, compress_far
+from slayr_py.study.storage.objectives import Goal, finite_values, goals_of, has_several
 from slayr_py.study.storage.optuna_private import enqueued_values
 from slayr_py.study.storage.reading import trials_of
 from slayr_py.threads import ignoring_underflow
@@ -68,6 +69,10 @@ class Observations(NamedTuple):
     uncompressed: FloatArray
     """Shape (n,): ``y`` before it is compressed, which may make values equal that are not."""
 
+    penalties: list[int]
+    """Numbers of complete trials that are not among the observations, since they count as failures: their values of the
+    only objective are far worse than those of all other complete trials. Empty if the study ignores failures."""
+
     @property
     def errors(self) -> FloatArray | None:
         """Return ``y_sd``, or None if no error is known."""
@@ -93,23 +98,83 @@ class Observations(NamedTuple):
         return float(values.max() if self.maximize else values.min())
 
 
+class _Finished(NamedTuple):
+    """Finished trials with finite values and a configuration of the space, in the order of their numbers."""
+
+    trials: list[FrozenTrial]
+    configs: list[Configuration]
+    values: FloatArray
+    """Shape (n, p): values of the objectives, of which smaller ones are better; forecasts of pruned trials."""
+    errors: FloatArray
+    """Shape (n,): known standard deviations of the errors of one objective."""
+
+    @property
+    def complete(self) -> NDArray[np.bool_]:
+        """Return which trials are complete, (n,); the others are pruned."""
+        return np.array([trial.state == TrialState.COMPLETE for trial in self.trials], dtype=np.bool_)
+
+    def among(self, chosen: NDArray[np.bool_]) -> _Finished:
+        """Return some of the trials, given by a mask (n,)."""
+        rows = np.flatnonzero(chosen).tolist()
+        trials = [self.trials[row] for row in rows]
+        return _Finished(trials, [self.configs[row] for row in rows], self.values[chosen], self.errors[chosen])
+
+    def compressed(self, objective: int) -> Compressed:
+        """Compress the far values of an objective."""
+        # Constraints that only later trials report do not change what is far: a fit is replayed with its values.
+        near = _best_rows(self.trials, self.values, _incumbents(self.trials, _constraint_names(self.trials)))
+        return compress_far(
+            self.values[:, objective], near, were_searched(self.trials), self.errors, forecast=~self.complete
+        )
+
+
 @ignoring_underflow
 def observations(
     study: Study, space: ConfigurationSpace, numbers: Iterable[int] | None = None, objective: int = 0
 ) -> Observations:
-    """Return the complete trials with finite values and a configuration of the space, restricted to ``numbers``.
+    """Return the complete trials with finite values and a configuration of the space, or those with these ``numbers``.
 
-    Their values are those of one ``objective``, the only one by default. Values that are far worse than all others are
-    compressed, with their known errors. A trial that `Prune` has stopped counts with what its curve says about the
-    final value, and with the error of this.
+    Their values are those of one ``objective``, the only one by default. Without ``numbers``, penalties are left out:
+    see `Observations.penalties`. Other values that are far worse than all others are compressed, with their known
+    errors. A trial that `Prune` has stopped counts with what its curve says about the final value, and with the error
+    of this.
     """
+    known = trials_of(study, (TrialState.COMPLETE, TrialState.PRUNED))
+    finished = _finished(known, space, numbers, objective, goals_of(study))
+    penalties: list[int] = []
+    if numbers is None:
+        far = _are_penalties(study, finished)
+        penalties = [trial.number for trial in finished.among(far).trials]
+        finished = finished.among(~far)
+    goal = goals_of(study)[objective]
+    compressed = finished.compressed(objective)
+    return Observations(
+        [trial.number for trial in finished.trials],
+        finished.configs,
+        goal.sign * compressed.values,
+        goal.maximize,
+        compressed.errors,
+        _incumbents(finished.trials, _constraint_names(known)),
+        np.array([OUTSIDE_KEY not in trial.user_attrs for trial in finished.trials], dtype=np.bool_),
+        compressed.far,
+        goal.sign * finished.values[:, objective],
+        penalties,
+    )
+
+
+def _finished(
+    known: Iterable[FrozenTrial],
+    space: ConfigurationSpace,
+    numbers: Iterable[int] | None,
+    objective: int,
+    goals: Sequence[Goal],
+) -> _Finished:
     wanted = None if numbers is None else set(numbers)
-    finished = trials_of(study, (TrialState.COMPLETE, TrialState.PRUNED))
     trials: list[FrozenTrial] = []
     configs: list[Configuration] = []
     rows: list[Sequence[float]] = []
     errors: list[float] = []
-    for trial in finished:
+    for trial in known:
         config = trial_configuration(trial, space)
         if config is None or (wanted is not None and trial.number not in wanted):
             continue
@@ -123,25 +188,21 @@ def observations(
             continue
         trials.append(trial)
         configs.append(config)
-    goals = goals_of(study)
     signs = np.array([goal.sign for goal in goals])
     values = signs * np.array(rows, dtype=np.float64).reshape(-1, len(goals))
-    y_sd = np.array(errors, dtype=np.float64)
-    # Constraints that only later trials report do not change what is far: an earlier fit is replayed with its values.
-    near = _best_rows(trials, values, _incumbents(trials, _constraint_names(trials)))
-    forecast = np.array([trial.state == TrialState.PRUNED for trial in trials], dtype=np.bool_)
-    compressed = compress_far(values[:, objective], near, were_searched(trials), y_sd, forecast)
-    return Observations(
-        [trial.number for trial in trials],
-        configs,
-        signs[objective] * compressed.values,
-        goals[objective].maximize,
-        compressed.errors,
-        _incumbents(trials, _constraint_names(finished)),
-        np.array([OUTSIDE_KEY not in trial.user_attrs for trial in trials], dtype=np.bool_),
-        compressed.far,
-        signs[objective] * values[:, objective],
-    )
+    return _Finished(trials, configs, values, np.array(errors, dtype=np.float64))
+
+
+def _are_penalties(study: Study, finished: _Finished) -> NDArray[np.bool_]:
+    """Return which trials have values that count as failures, (n,): see `Observations.penalties`."""
+    penalties = np.zeros(len(finished.trials), dtype=np.bool_)
+    if has_several(study):
+        return penalties
+    complete = finished.complete
+    penalties[complete] = finished.among(complete).compressed(0).far
+    if penalties.any() and ignores_failures(study):  # rare, so that the attributes of the study are seldom read
+        penalties[:] = False
+    return penalties
 
 
 def observations_of_all(study: Study, space: ConfigurationSpace) -> tuple[Observations, ...]:
@@ -243,14 +304,17 @@ class Results(NamedTuple):
     numbers: list[int]
     configs: list[Configuration]
     values: FloatArray
+    penalties: Sequence[int] = ()
+    """Numbers of trials that were complete and count as failures."""
 
 
-def outcomes(study: Study, space: ConfigurationSpace) -> Results:
+def outcomes(study: Study, space: ConfigurationSpace, penalties: Sequence[int]) -> Results:
     """Return the trials that succeeded (1) or failed (0) because of their configuration.
 
-    A failed trial raised an error, returned NaN or an infinity, was told to have failed, or ended its process several
-    times. Pruned and interrupted trials are neither. Interrupted are those that Optuna has failed because their
-    processes sent no heartbeats: it does not tell them to the sampler, which marks all others, see `mark_failure`.
+    ``penalties`` are numbers of complete trials that count as failed. A failed trial raised an error, returned NaN or
+    an infinity, was told to have failed, or ended its process several times. Pruned and interrupted trials are neither.
+    Interrupted are those that Optuna has failed because their processes sent no heartbeats: it does not tell them to
+    the sampler, which marks all others, see `mark_failure`.
     """
     results = []
     for trial in trials_of(study, (TrialState.COMPLETE, TrialState.FAIL)):
@@ -258,8 +322,8 @@ def outcomes(study: Study, space: ConfigurationSpace) -> Results:
         if failed and not was_evaluated(trial):
             continue
         if (config := trial_configuration(trial, space)) is not None:
-            results.append((trial.number, config, float(not failed)))
-    return results_of(results)
+            results.append((trial.number, config, float(not failed and trial.number not in penalties)))
+    return results_of(results)._replace(penalties=penalties)
 
 
 def was_evaluated(trial: FrozenTrial) -> bool:
@@ -370,15 +434,22 @@ def trial_configuration(trial: FrozenTrial, space: ConfigurationSpace) -> Config
 
 
 def far_values_text(goal: Goal, observed: Observations) -> str:
-    """Return which trials have values that are compressed, and to what; empty if there are none."""
-    if not observed.far.any():
-        return ""
-    which = trials_text([number for number, far in zip(observed.numbers, observed.far, strict=True) if far])
-    seen = goal.sign * np.max(goal.sign * observed.y[observed.far])
+    """Return which trials have values that are far worse than all others, and what becomes of them; empty if none."""
+    parts = []
+    if observed.penalties:
+        parts.append(_far_text(observed.penalties, goal, "Each counts as a failure: the study learns where they are"))
+    if observed.far.any():
+        far = [number for number, far in zip(observed.numbers, observed.far, strict=True) if far]
+        seen = goal.sign * np.max(goal.sign * observed.y[observed.far])
+        parts.append(_far_text(far, goal, f"The model sees {seen:.4g} instead"))
+    return ". ".join(parts)
+
+
+def _far_text(numbers: Sequence[int], goal: Goal, instead: str) -> str:
     of_objective = "" if goal.is_only else f" of objective {goal.name!r}"
     return (
-        f"{which}: the value{of_objective} is over {GAP:g} times as far from the best one as those of all others, "
-        f"which would look equal beside it. The model sees {seen:.4g} instead"
+        f"{trials_text(numbers)}: the value{of_objective} is over {GAP:g} times as far from the best one as those of "
+        f"all others, which would look equal beside it. {instead}"
     )
 
 
