@@ -437,7 +437,7 @@ class Result:
         goals = ", ".join(f"{goal.name} ({'max' if goal.maximize else 'min'})" for goal in goals_of(self.study))
         return f"front of {len(front_trials(self.study))} trials in {goals}"
 
-    def _observed_numbers(self) -> Numbers:
+    def _observed_numbers(self) -> tuple[int, ...]:
         """Return the numbers of the trials that a model of the objective is fitted to."""
         return tuple(observations(self.study, self.space).numbers)
 

@@ -133,8 +133,9 @@ def test_outcomes_of_trials():
     study.enqueue_trial({"x": 7.0})
     with pytest.raises(sl.EnqueuedError, match="outside its range"):
         ask(study)  # this trial fails, and its suggestion is never evaluated
-    found = outcomes(study, SPACE)
+    found = outcomes(study, SPACE, ())
     assert found.numbers == [0, 1, 4] and found.values.tolist() == [1.0, 0.0, 1.0]
+    assert outcomes(study, SPACE, [4]).values.tolist() == [1.0, 0.0, 0.0]
 
 
 def test_a_copy_of_the_cache_is_empty():

@@ -15,7 +15,7 @@ from slayr_py.acquisition import ExpectedImprovement, Suggestion, criterion_valu
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.study import ask, config_of, create_study, fit_notes, posterior_of, space_to_distributions, tell
 from slayr_py.study.model import proposal, proposer
-from slayr_py.study.storage.attributes import LOCK_KEY, SUGGESTION_KEY
+from slayr_py.study.storage.attributes import LOCK_KEY, SUGGESTION_KEY, store_treatment_of_failures
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import observations
 
@@ -305,6 +305,7 @@ def test_far_values_that_differ_are_no_plateau(plane):
     study = create_study(plane, n_initial=6, seed=1)
     for value in (0.1, 0.2, 0.3, 1e24, 2e24, 3e24):
         tell(study, ask(study), value)
+    store_treatment_of_failures(study, ignores=True)
     observed = observations(study, plane)
     assert len(set(observed.y)) == 4
     made = proposal.Proposal(None, study, None, [observed], (), None)

@@ -1,4 +1,4 @@
-"""Values that are far worse than all others are compressed, and no others."""
+"""Values that are far worse than all others count as failures or are compressed, and no others."""
 
 import warnings
 
@@ -8,9 +8,13 @@ from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 from slayr_py.study import ask, create_study, tell
+from slayr_py.study.model.feasibility import SUCCESS
 from slayr_py.study.results.front import reference_of
+from slayr_py.study.results.refits import feasibility_of, recorded_fits, replay
+from slayr_py.study.storage.attributes import store_treatment_of_failures, suggestion_record
 from slayr_py.study.storage.far_values import GAP, compress_far
-from slayr_py.study.storage.trials import observations
+from slayr_py.study.storage.objectives import goal_of
+from slayr_py.study.storage.trials import far_values_text, from_ranges, observations, outcomes
 
 
 def compressed(*values, searched=(), errors=None, forecast=()):
@@ -92,11 +96,14 @@ def test_a_penalty_of_any_size_needs_no_tolerance_of_numpy():
         assert compressed(0.0, 1.0, 2.0, 1e200, 1e300, errors=[1e-3, 0.0, 0.0, 1.0, 1e308]).far.sum() == 0
         assert compressed(0.0, 1.0, 2.0, 1e200, errors=[0.0, 0.0, 0.0, 1.0]).errors[-1] == 0.0
         study = told_study([(2.0, 0.1), (1e162, 0.1), (1.0, 0.1), (3.0, 0.1)])
-        assert far_in(study, ConfigurationSpace({"x": (0.0, 1.0)})) == [False, True, False, False]
+        assert far_in(study, LINE) == [False, True, False, False]
+
+
+LINE = ConfigurationSpace({"x": (0.0, 1.0)})
 
 
 def told_study(values, **options):
-    study = create_study(ConfigurationSpace({"x": (0.0, 1.0)}), n_initial=len(values), seed=0, **options)
+    study = create_study(LINE, n_initial=len(values), seed=0, **options)
     for value in values:
         given = value if isinstance(value, tuple) else (value,)
         tell(study, ask(study), given[0], sd=given[1] if len(given) > 1 else None)
@@ -104,16 +111,39 @@ def told_study(values, **options):
 
 
 @pytest.mark.parametrize(("direction", "sign"), [("minimize", 1.0), ("maximize", -1.0)])
-def test_the_model_sees_compressed_values_and_the_study_keeps_its_own(direction, sign):
+def test_a_penalty_counts_as_a_failure_and_the_study_keeps_its_value(direction, sign):
+    given = [sign * value for value in (2.0, 1e6, 1.0, 3.0)]
+    study = told_study(given, direction=direction)
+    seen = observations(study, LINE)
+    assert (seen.numbers, (sign * seen.y).tolist(), seen.penalties) == ([0, 2, 3], [2.0, 1.0, 3.0], [1])
+    assert outcomes(study, LINE, seen.penalties).values.tolist() == [1.0, 0.0, 1.0, 1.0]
+    assert "trial 1: the value is over 100" in far_values_text(goal_of(study, None), seen)
+    assert [trial.value for trial in study.trials] == given
+
+
+@pytest.mark.parametrize(("direction", "sign"), [("minimize", 1.0), ("maximize", -1.0)])
+def test_a_model_that_ignores_failures_sees_compressed_values(direction, sign):
     study = told_study([sign * value for value in (2.0, 1e6, 1.0, 3.0)], direction=direction)
-    seen = observations(study, ConfigurationSpace({"x": (0.0, 1.0)}))
+    store_treatment_of_failures(study, ignores=True)
+    seen = observations(study, LINE)
     np.testing.assert_allclose(sign * seen.y, [2.0, 1 + 2 * (2 - 2 / 999_999), 1.0, 3.0])
-    assert [trial.value for trial in study.trials] == [sign * value for value in (2.0, 1e6, 1.0, 3.0)]
+    assert seen.far.tolist() == [False, True, False, False] and seen.penalties == []
+    assert f"The model sees {sign * seen.y[1] * sign:.4g} instead" in far_values_text(goal_of(study, None), seen)
+    store_treatment_of_failures(study, ignores=False)
+    assert observations(study, LINE).penalties == [1]
+
+
+def test_fits_that_were_recorded_with_a_penalty_have_its_compressed_value():
+    study = told_study([2.0, 1e6, 1.0, 3.0])
+    seen = observations(study, LINE, range(4))
+    np.testing.assert_allclose(seen.y, [2.0, 1 + 2 * (2 - 2 / 999_999), 1.0, 3.0])
+    assert outcomes(study, LINE, ()).values.tolist() == [1.0] * 4
 
 
 def test_the_known_error_of_a_far_value_shrinks_with_its_distance():
     study = told_study([(2.0, 0.1), (1e6, 1e4), (1.0, 0.1), (3.0, 0.1)])
-    seen = observations(study, ConfigurationSpace({"x": (0.0, 1.0)}))
+    store_treatment_of_failures(study, ignores=True)
+    seen = observations(study, LINE)
     np.testing.assert_allclose(seen.y_sd, [0.1, 1e4 * (2 / 999_999) ** 2, 0.1, 0.1])
 
 
@@ -121,7 +151,9 @@ PLANE = ConfigurationSpace({"x": (0.0, 1.0), "task": ["a", "b"]})
 
 
 def far_in(study, space=PLANE, objective=0):
-    return observations(study, space, objective=objective).far.tolist()
+    seen = observations(study, space, objective=objective)
+    far = {number for number, far in zip(seen.numbers, seen.far, strict=True) if far}
+    return [trial.number in far.union(seen.penalties) for trial in study.trials]
 
 
 def test_values_of_another_context_are_not_far():
@@ -209,9 +241,19 @@ def test_a_study_with_penalties_warns_once_and_finds_the_minimum_beside_them():
     space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
     with pytest.warns(UserWarning, match="over 100 times as far from the best one") as caught:
         result = sl.minimize(objective, space, budget=16, seed=0, progress=False)
-    assert len([each for each in caught if "times as far" in str(each.message)]) == 1
-    assert 1e6 in list(result.trials["value"])
-    assert result.best_value < 1e-3
+    assert len([each for each in caught if "Each counts as a failure" in str(each.message)]) == 1
+    values = result.trials["value"].to_numpy()
+    assert 1e6 in values
+    assert result.best_value < 1e-5
+    # The model behind the last suggestion has learnt the outcomes of the trials before it.
+    known = np.arange(15)
+    penalties = known[values[:15] == 1e6].tolist()
+    record = suggestion_record(result.study.trials[15])
+    assert from_ranges(record["conditions"][SUCCESS]["penalties"]) == penalties
+    assert recorded_fits(result.study, 15).numbers == sorted(set(known.tolist()).difference(penalties))
+    success = feasibility_of(result.study, 15)[SUCCESS]
+    np.testing.assert_array_equal(success.idata["observed_data"]["y"], np.where(values[:15] == 1e6, -1.0, 1.0))
+    assert all(each.identical for each in replay(result.study, 15))
 
 
 def test_reference_points_do_not_depend_on_penalties():
