@@ -78,8 +78,10 @@ class StanGPSampler(BaseSampler):
         observed value.
     failures : {"learn", "ignore"}, default "learn"
         "learn": once there are successes and failures, a probit Gaussian process with the same kernel models the
-        probability of success, and the acquisition is multiplied by it. "ignore": failed configurations are not
-        suggested again, and nothing is learnt from them.
+        probability of success, and the acquisition is multiplied by it. Complete trials whose values of the only
+        objective are over 100 times as far from the best one as those of all others, such as penalties, count as
+        failures too. "ignore": failed configurations are not suggested again, and nothing is learnt from them; the
+        model sees far values at most twice as far as the others.
     fixed : mapping of str to value, optional
         Parameters that keep these values in the suggestions of this sampler: the acquisition is maximised over the
         others, and improvement is measured from the best configuration with these values. The space of the study does

@@ -24,7 +24,7 @@ from slayr_py.study.model.forecasts import Forecast, Forecasts
 from slayr_py.study.results.curves import pruning_text
 from slayr_py.study.run.executors import InThisThread
 from slayr_py.study.run.pruning import warn_without_reports
-from slayr_py.study.storage.attributes import SUGGESTION_KEY
+from slayr_py.study.storage.attributes import SUGGESTION_KEY, store_treatment_of_failures
 from slayr_py.study.storage.curves import PRUNE_KEY, curve_of
 from slayr_py.study.storage.trials import observations
 
@@ -350,9 +350,12 @@ def test_what_an_uncertain_diverged_curve_says_is_far_and_leaves_others_far():
         if sd:
             trial.set_user_attr(PRUNE_KEY, {"evidence": [value, sd]})
         study.tell(trial, None if sd else value, TrialState.PRUNED if sd else None)
-    found = observations(study, PLANE)
-    assert found.far.tolist() == [False] * 4 + [True] * 3
-    assert found.y.max() < 1.2 and 0 < found.y_sd[-1] < 1e-3
+    for ignores, n_far in ((False, 1), (True, 3)):  # complete trials count as failures, unless these are ignored
+        store_treatment_of_failures(study, ignores)
+        found = observations(study, PLANE)
+        assert found.penalties == [4, 5][: 3 - n_far]
+        assert found.far.tolist() == [False] * 4 + [True] * n_far
+        assert found.y.max() < 1.2 and 0 < found.y_sd[-1] < 1e-3
 
 
 def test_the_steps_that_pruning_has_saved_are_those_of_the_pruned_trials():
