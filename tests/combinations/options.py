@@ -143,7 +143,13 @@ OPTIONS = (
         in_studies=(study_laws.the_unit_of_a_cost_does_not_matter,),
     ),
     Option("optimum inside the ranges", changing(interior=True), ("interior",), in_fits=None),
-    Option("penalties", changing(penalty=True), ("value",), in_fits=None),
+    Option(
+        "penalties",
+        changing(penalty=True),
+        ("value",),
+        in_fits=None,
+        in_studies=(study_laws.a_penalty_is_a_failure,),
+    ),
     Option("pruned trials", changing(pruned=True), ("pruner",), in_fits=None),
     Option(
         "history",

@@ -97,7 +97,7 @@ class Told(NamedTuple):
     record: dict[str, Any]
     pending: list[dict[str, Any]]
     observed: list[FrozenTrial]
-    """Complete and pruned trials."""
+    """Complete and pruned trials, of which the model of an objective knows the values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,7 +352,10 @@ class Scenario:
     @cached_property
     def told(self) -> Told:
         """A study with all observations and its next suggestion."""
-        return suggested(self.start())
+        told = suggested(self.start())
+        counts_as_failure = self.penalty and not self.several
+        observed = [trial for trial in told.observed if not (counts_as_failure and trial.number == PENALISED)]
+        return told._replace(observed=observed)
 
     @cached_property
     def told_mixtures(self) -> list[Mixture]:

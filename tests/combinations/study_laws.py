@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from combinations import textbook
-from combinations.scenarios import POINTS, PRIOR_BETA, PRUNED, Scenario, Told, suggested
+from combinations.scenarios import PENALISED, POINTS, PRIOR_BETA, PRUNED, Scenario, Told, suggested
 from combinations.textbook import close
 
 from slayr_py.acquisition import OptimumPrior
@@ -203,6 +203,20 @@ def failures_change_only_the_feasibility(scenario: Scenario) -> None:
     assert "success" in learnt["conditions"]
     assert 0 < learnt["feasible"] < 1
     assert "success" not in ignored.get("conditions", {})
+
+
+def a_penalty_is_a_failure(scenario: Scenario) -> None:
+    """The fit to the same values above does not see it; it does with several objectives, or if failures are ignored."""
+    told = scenario.told
+    success = told.record.get("conditions", {}).get("success", {})
+    if scenario.several:
+        assert "penalties" not in success
+        return
+    assert success["penalties"] == [[PENALISED, PENALISED]]
+    assert 0 < told.record["feasible"] < 1
+    ignored = suggested(scenario.start(failures="ignore")).record
+    assert "success" not in ignored.get("conditions", {})
+    assert ignored["observations"] == len(told.observed) + 1
 
 
 def the_unit_of_a_constraint_does_not_matter(scenario: Scenario) -> None:

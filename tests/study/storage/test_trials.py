@@ -75,7 +75,7 @@ def test_nothing_is_learnt_from_trials_of_killed_processes(plane, tmp_path):
     storage.set_trial_state_values(killed._trial_id, TrialState.FAIL)  # as `optuna.storages.fail_stale_trials`
     study.add_trial(create_trial(state=TrialState.FAIL, params=killed.params, distributions=killed.distributions))
     study.tell(ask(study), 1.0)
-    assert outcomes(study, plane).numbers == [0, 1, 2, 4, 5]
+    assert outcomes(study, plane, ()).numbers == [0, 1, 2, 4, 5]
     assert len(excluded(study, plane)) == 6
 
 
@@ -93,7 +93,7 @@ def test_a_trial_is_converted_once(plane, monkeypatch):
         study.tell(ask(study), value)
         conversions.clear()
         seen = observations(study, plane).configs
-        assert excluded(study, plane) == outcomes(study, plane).configs == seen and not left_out(study, plane)
+        assert excluded(study, plane) == outcomes(study, plane, ()).configs == seen and not left_out(study, plane)
         assert len(conversions) <= 1
         tried.append(study.trials[-1].params)
         assert [to_params(config) for config in seen] == tried
