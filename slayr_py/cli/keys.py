@@ -74,7 +74,7 @@ STUDY = {
     ),
     "prior_beta": Key("5.0", "Weight of this belief, which decays; default: a tenth of the budget."),
     "default": Key("false", "Evaluate the default configuration of the space first."),
-    "failures": Key('"learn"', 'Or "ignore": do not model failures.'),
+    "failures": Key('"learn"', 'Or "ignore": do not model failures, and not penalties as such.'),
     "max_consecutive_failures": Key("10", "Then stop; default: 10, or 3 before the first success."),
     "n_parallel": Key("1", "Number of evaluations at a time, in threads."),
     "fixed": Key("{ layers = 2 }", "Values that are not varied in this run."),

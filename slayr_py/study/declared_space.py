@@ -21,7 +21,12 @@ from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.proposer import FittedModels
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
-from slayr_py.study.storage.attributes import ASKED_KEY, store_suggestion, suggestion_record
+from slayr_py.study.storage.attributes import (
+    ASKED_KEY,
+    store_suggestion,
+    store_treatment_of_failures,
+    suggestion_record,
+)
 from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.distributions import space_to_distributions, to_configuration, to_params
 from slayr_py.study.storage.objectives import Goal
@@ -57,6 +62,8 @@ class DeclaredSpace(SpaceModel):
     def bind(self, study: Study) -> int:
         """Record the space in a new study, or compare it with the recorded space; return the study's seed.
 
+        Whether failures are modelled is recorded too: penalties are failures if they are.
+
         Raises
         ------
         SpaceError
@@ -72,7 +79,9 @@ class DeclaredSpace(SpaceModel):
             "prior": None if self.prior is None else jsonable(self.prior.record),
             "cost": self.options.cost,
         }
-        return bind_study(study, self.encoder, self.options.seed, options)
+        seed = bind_study(study, self.encoder, self.options.seed, options)
+        store_treatment_of_failures(study, ignores=self.options.failures == "ignore")
+        return seed
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Bind the sampler to the study; record the configuration of a trial that the user enqueued completely."""

@@ -28,7 +28,13 @@ from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
 from slayr_py.study.model.surrogate import check_inferable
-from slayr_py.study.storage.attributes import FIT_KEY, given_values, store_suggestion, suggestion_record
+from slayr_py.study.storage.attributes import (
+    FIT_KEY,
+    given_values,
+    store_suggestion,
+    store_treatment_of_failures,
+    suggestion_record,
+)
 from slayr_py.study.storage.flat_space import to_space
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.optuna_private import contains, set_trial_attribute, stored_trial
@@ -75,7 +81,8 @@ class InferredSpace:
         return self.seed
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Do nothing: the values of an enqueued trial become known when the objective asks for them."""
+        """Record whether failures are modelled; the objective asks for the values of an enqueued trial later."""
+        store_treatment_of_failures(study, ignores=self._options.failures == "ignore")
 
     def relative_space(self, study: Study) -> dict[str, BaseDistribution]:
         """Return the parameters that all complete trials have."""
@@ -143,7 +150,10 @@ class InferredSpace:
     def _suggest_group(self, study: Study, trial: FrozenTrial, group: Mapping[str, BaseDistribution]) -> dict[str, Any]:
         """Suggest a group and add it to the suggestion of a trial; return that, or nothing if there are few trials."""
         model = self._model(group, main=False)
-        if model is None or len(observations(study, model.space).numbers) < model.design.size:
+        if model is None:
+            return {}
+        observed = observations(study, model.space)
+        if len(observed.numbers) + len(observed.penalties) < model.design.size:
             return {}
         # Groups would otherwise have the same points of a Sobol sequence.
         stream = np.random.SeedSequence([self.seed, zlib.crc32(repr(sorted(group)).encode())])

@@ -156,9 +156,10 @@ class StanGPSampler(BaseSampler):
     process of its own with the same kernel and options, and the expected hypervolume improvement is maximised, which
     replaces "ei". It is exact for all combinations of their posterior draws: see the page on several objectives.
 
-    The objective's model is fitted to complete trials with finite values only. Each constraint that trials report
-    (`Trial.set_constraint`) is modelled by a Gaussian process, and the acquisition is multiplied by the probability
-    that none is violated. A trial's user attribute ``y_sd`` is the known standard deviation of its value's error.
+    The objective's model is fitted to complete trials with finite values only, without penalties. Each constraint that
+    trials report (`Trial.set_constraint`) is modelled by a Gaussian process, and the acquisition is multiplied by the
+    probability that none is violated. A trial's user attribute ``y_sd`` is the known standard deviation of its value's
+    error.
 
     A trial that asks for a parameter that is not declared, that was declared with another range, or that is inactive in
     its configuration raises `SpaceError`, since the model would know nothing of the value. Optuna answers fixed

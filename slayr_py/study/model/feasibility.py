@@ -14,7 +14,7 @@ from slayr_py.inference import FitOptions, GaussianProcess, Priors
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder, FloatArray
 from slayr_py.study.model.output_fits import OutputFit, OutputFits
-from slayr_py.study.storage.trials import Results, constraint_results, observations, outcomes
+from slayr_py.study.storage.trials import Results, constraint_results, outcomes
 
 Failures = Literal["learn", "ignore"]
 """Treatment of failed trials: model where the objective fails, or only avoid their configurations."""
@@ -46,8 +46,8 @@ class FeasibilityModels:
     priors: Priors
     failures: Failures
 
-    def fit_all(self, fits: OutputFits, options: FitOptions) -> list[OutputFit]:
-        """Fit the models of feasibility.
+    def fit_all(self, fits: OutputFits, options: FitOptions, penalties: Sequence[int]) -> list[OutputFit]:
+        """Fit the models of feasibility; complete trials with the numbers ``penalties`` count as failures.
 
         Failures are modelled once the study has a success and a failure.
 
@@ -56,11 +56,11 @@ class FeasibilityModels:
         InferenceError
             If Stan fails.
         """
-        return [fits.fit(name, gp, results, options) for name, gp, results in self._models(fits.study)]
+        return [fits.fit(name, gp, results, options) for name, gp, results in self._models(fits.study, penalties)]
 
-    def _models(self, study: Study) -> Iterator[tuple[str, GaussianProcess, Results]]:
+    def _models(self, study: Study, penalties: Sequence[int]) -> Iterator[tuple[str, GaussianProcess, Results]]:
         if self.failures == "learn":
-            results = outcomes(study, self.encoder.space, observations(study, self.encoder.space).penalties)
+            results = outcomes(study, self.encoder.space, penalties)
             if 0 < results.values.sum() < len(results.values):
                 yield SUCCESS, GaussianProcess(self.encoder, self.kernel, likelihood="probit"), results
         for name, results in constraint_results(study, self.encoder.space).items():

@@ -142,7 +142,7 @@ class Proposer:
             )
         self.session.report(Phase("fitting", number))
         outputs = OutputFits(self.fits, study, number, seed, self.options.warm_starts)
-        feasibility = self.feasibility.fit_all(outputs, options)
+        feasibility = self.feasibility.fit_all(outputs, options, observed[0].penalties)
         cost = None if self.cost is None else self.cost.fit(outputs, options)
         pairs = zip(goals_of(study), observed, strict=True)
         fits = tuple(self._fit(gp, study, number, goal, values, options, seed) for goal, values in pairs)

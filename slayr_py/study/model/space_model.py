@@ -27,19 +27,12 @@ from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.proposer import Proposer, warn_of_far_values
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.model.surrogate import Surrogate, surrogate_of
-from slayr_py.study.storage.attributes import CONTEXT_KEY, given_values, has_history, store_treatment_of_failures
+from slayr_py.study.storage.attributes import CONTEXT_KEY, given_values, has_history
 from slayr_py.study.storage.costs import check_cost_name
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.optuna_private import enqueued_values, partly_fixed
 from slayr_py.study.storage.suggesting import fix_given
-from slayr_py.study.storage.trials import (
-    Observations,
-    left_out,
-    observations,
-    observations_of_all,
-    trials_text,
-    without_constraints,
-)
+from slayr_py.study.storage.trials import left_out, observations, trials_text, without_constraints
 
 
 class SpaceModel:
@@ -158,14 +151,6 @@ class SpaceModel:
                 "but they are never the best; in ask and tell, trial.set_constraint(name, excess) stores one",
                 about="constraints",
             )
-
-    def observe(self, study: Study) -> tuple[Observations, ...]:
-        """Return the observations of each objective; record in the study whether failures are modelled.
-
-        Values that are far worse than all others count as failures if they are: see `Observations.penalties`.
-        """
-        store_treatment_of_failures(study, ignores=self.options.failures == "ignore")
-        return observations_of_all(study, self.space)
 
     def fit(self, study: Study, seed: int, goal: Goal, **fit: Unpack[FitKeywords]) -> Posterior:
         """Fit the model to an objective of all finished trials, with the options ``fit`` instead of the loop's.

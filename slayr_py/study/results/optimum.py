@@ -83,7 +83,7 @@ def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, li
     rows = np.flatnonzero(observed.usable(evaluated, fixed))
     if not len(rows):
         raise DataError(f"study {study.study_name!r} has no feasible trial to compare with the optimum")
-    models = feasibility_of_all(study, posterior.encoder.space)
+    models = list(feasibility_of_all(study, posterior.encoder.space).values())
     with one_thread():
         scale = inflation_of(study, posterior, observed)
         optima = sample_optima(posterior, evaluated[rows], np.random.default_rng(seed), models, fixed, scale)

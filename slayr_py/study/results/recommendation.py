@@ -24,7 +24,14 @@ from slayr_py.study.model.output_fits import OutputFits
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
 from slayr_py.study.model.surrogate import GivenKernel
-from slayr_py.study.results.refits import RecordedFits, fitted_numbers, last_feasibility, recorded_fits
+from slayr_py.study.results.refits import (
+    RecordedFits,
+    fitted_numbers,
+    last_feasibility,
+    last_fitted,
+    last_penalties,
+    recorded_fits,
+)
 from slayr_py.study.results.tables import comparable_trials, feasible_trials, fixed_values_text
 from slayr_py.study.sampler import declared_space_of, space_of, stan_sampler_of, within_of
 from slayr_py.study.storage.attributes import study_record
@@ -150,17 +157,29 @@ def _fitted(model: SpaceModel, study: Study, seed: int, goal: Goal, **fit: Unpac
     return model.fit(study, stan_seed_of(seed), goal, **fit)
 
 
-def feasibility_of_all(study: Study, space: ConfigurationSpace) -> list[Posterior]:
-    """Return the models of failures and constraints behind the last fitted suggestion; of inferred parameters new ones.
+def feasibility_of_all(study: Study, space: ConfigurationSpace) -> dict[str, Posterior]:
+    """Return the models of failures and constraints behind the last fitted suggestion, by name.
 
-    Those of inferred parameters are fitted in the space of the posterior, to all finished trials.
+    They are fitted anew, to all finished trials, if other trials than then count as failures because of their values:
+    the model of the objective does not know these. So are those of inferred parameters, in the space of the posterior.
     """
-    if (inferred := _inferred_in(study, space)) is None:
-        return list(last_feasibility(study).values())
-    model, seed = inferred
+    penalties = observations(study, space).penalties
+    if (known := _inferred_in(study, space)) is None:
+        if penalties == last_penalties(study):
+            return last_feasibility(study)
+        known = _declared_or_recorded(study)
+    model, seed = known
     model.prepare()
     fits = OutputFits(FitCache(), study, len(trials_of(study)), seed, warm_starts=False)
-    return [fit.posterior for fit in model.proposer.feasibility.fit_all(fits, model.options.fit)]
+    return {fit.name: fit.posterior for fit in model.proposer.feasibility.fit_all(fits, model.options.fit, penalties)}
+
+
+def _declared_or_recorded(study: Study) -> tuple[SpaceModel, int]:
+    """Return the model of the study's sampler, otherwise one like that of the last fit, and the seed of the study."""
+    if (declared := declared_space_of(study)) is not None:
+        return declared, declared.bind(study)
+    record = study_record(study) or {}
+    return _recorded_model(study, recorded_fits(study, last_fitted(study))), int(record["seed"])
 
 
 def _inferred_in(study: Study, space: ConfigurationSpace) -> tuple[SpaceModel, int] | None:

@@ -24,13 +24,14 @@ from slayr_py.inference import (
     replay as replay_record,
 )
 from slayr_py.study.model.costs import fit_name
-from slayr_py.study.model.feasibility import feasibility_results
+from slayr_py.study.model.feasibility import SUCCESS, feasibility_results
 from slayr_py.study.sampler import within_of
 from slayr_py.study.storage.attributes import FIT_KEY, study_record, suggestion_record
 from slayr_py.study.storage.costs import log_costs
 from slayr_py.study.storage.fit_records import keys, with_stored_once
 from slayr_py.study.storage.objectives import goal_of, goals_of
 from slayr_py.study.storage.pieces import stored
+from slayr_py.study.storage.suggestion import SuggestionRecord
 from slayr_py.study.storage.trials import Results, from_ranges, observations, to_ranges
 from slayr_py.threads import ignoring_underflow
 
@@ -160,6 +161,18 @@ def last_feasibility(study: Study) -> dict[str, Posterior]:
     return feasibility_of(study, numbers[-1]) if numbers else {}
 
 
+def last_penalties(study: Study) -> list[int]:
+    """Return the numbers of the complete trials that count as failures in `last_feasibility`."""
+    numbers = fitted_numbers(study)
+    return _penalties(suggestion_record(_trial(study, numbers[-1])), SUCCESS) if numbers else []
+
+
+def _penalties(record: SuggestionRecord, name: str) -> list[int]:
+    """Return the numbers of the complete trials that count as failures in a model of feasibility."""
+    entry = record.get("conditions", {}).get(name)
+    return from_ranges(entry.get("penalties", ())) if isinstance(entry, Mapping) else []
+
+
 @ignoring_underflow
 def feasibility_of(study: Study, number: int) -> dict[str, Posterior]:
     """Repeat the fits of the models of failures and constraints behind a trial's suggestion.
@@ -174,12 +187,12 @@ def feasibility_of(study: Study, number: int) -> dict[str, Posterior]:
     DataError, StorageError, ToolchainError, InferenceError
         As in :func:`posterior_of`.
     """
-    names = suggestion_record(_trial(study, number)).get("conditions")
-    known = names if isinstance(names, Mapping) else {}
+    suggestion = suggestion_record(_trial(study, number))
+    names = suggestion.get("conditions")
     posteriors = {}
-    for name, entry in known.items():
+    for name in names if isinstance(names, Mapping) else ():
         with _report_damage(study, number):
-            penalties = from_ranges(entry.get("penalties", ()))
+            penalties = _penalties(suggestion, name)
         read = partial(feasibility_results, name=name, penalties=penalties)
         posteriors[name] = _output_again(study, number, name, read)
     return posteriors

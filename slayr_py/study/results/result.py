@@ -190,7 +190,7 @@ class Result:
         if self.front.empty:
             raise DataError(f"study {self.study.study_name!r} has no feasible trial with finite values")
         posteriors = [self._posterior_of_all(goal.number) for goal in goals_of(self.study)]
-        feasibility = feasibility_of_all(self.study, self.space)
+        feasibility = list(feasibility_of_all(self.study, self.space).values())
         return front_band(self.study, posteriors, feasibility, probability, n, seed, reference)
 
     def hypervolume(self, reference: Reference) -> float:
@@ -438,8 +438,9 @@ class Result:
         return f"front of {len(front_trials(self.study))} trials in {goals}"
 
     def _observed_numbers(self) -> tuple[int, ...]:
-        """Return the numbers of the trials that a model of the objective is fitted to."""
-        return tuple(observations(self.study, self.space).numbers)
+        """Return the numbers of the trials that a model is fitted to: first of the objective, then of success only."""
+        observed = observations(self.study, self.space)
+        return *observed.numbers, *observed.penalties
 
     def _posterior_of_all(self, objective: int | str | None = None) -> Posterior:
         """Return the posterior of an objective given all observations; fitted once."""

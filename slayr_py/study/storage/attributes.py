@@ -120,7 +120,7 @@ FAILURE_KEY = "slayr:failure"
 """Trial attribute: reason for the failure of the trial, without the middle of a very long one."""
 
 IGNORES_FAILURES_KEY = "slayr:ignores_failures"
-"""Study attribute: true if the sampler of the last suggestion has no model of failures."""
+"""Study attribute: true if the sampler that the study had last has no model of failures."""
 
 LONGEST_REASON = 4000
 """Most characters of the text of an exception that are stored: all reads of a study would read it."""
@@ -225,7 +225,7 @@ def study_record(study: Study) -> dict[str, Any] | None:
 
 
 def ignores_failures(study: Study) -> bool:
-    """Return whether the sampler of the last suggestion has no model of failures."""
+    """Return whether the sampler that the study had last has no model of failures."""
     return stored(study.user_attrs, IGNORES_FAILURES_KEY) is True
 
 

@@ -2,7 +2,7 @@ r"""Values that are far worse than all others, such as penalties and losses of d
 
 A penalty of 1e6 among values around 1 decides the scale of the targets. The other values are then equal up to a
 millionth of it, and a model sees no difference between them. With b the best value, d = |y - b|, and l the largest
-distance of the near values, far values count as if they had the distance
+distance of the near values, far values that do not count as failures count as if they had the distance
 
     d' = l (2 - l / d),   d > l,
 

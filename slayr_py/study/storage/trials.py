@@ -194,15 +194,18 @@ def _finished(
 
 
 def _are_penalties(study: Study, finished: _Finished) -> NDArray[np.bool_]:
-    """Return which trials have values that count as failures, (n,): see `Observations.penalties`."""
-    penalties = np.zeros(len(finished.trials), dtype=np.bool_)
-    if has_several(study):
-        return penalties
-    complete = finished.complete
-    penalties[complete] = finished.among(complete).compressed(0).far
-    if penalties.any() and ignores_failures(study):  # rare, so that the attributes of the study are seldom read
-        penalties[:] = False
-    return penalties
+    """Return which trials have values that count as failures, (n,): see `Observations.penalties`.
+
+    Penalties of several sizes are found one after another, the largest first.
+    """
+    near = finished.complete
+    if has_several(study) or not near.any():
+        return np.zeros(len(near), dtype=np.bool_)
+    while (far := finished.among(near).compressed(0).far).any():
+        if ignores_failures(study):  # read last, since it is seldom needed
+            return np.zeros(len(near), dtype=np.bool_)
+        near[np.flatnonzero(near)[far]] = False
+    return finished.complete & ~near
 
 
 def observations_of_all(study: Study, space: ConfigurationSpace) -> tuple[Observations, ...]:

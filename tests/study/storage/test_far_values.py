@@ -263,3 +263,38 @@ def test_reference_points_do_not_depend_on_penalties():
     for row in rows:
         tell(study, ask(study), row)
     assert np.all(reference_of(study) < 5)
+
+
+def test_penalties_of_two_sizes_all_count_as_failures():
+    study = told_study([0.0, 1.0, 2.0, *5 * [1e3], 1e7])
+    seen = observations(study, LINE)
+    assert (seen.penalties, seen.y.tolist()) == ([3, 4, 5, 6, 7, 8], [0.0, 1.0, 2.0])
+
+
+def test_a_study_that_ignores_failures_says_so_before_its_first_suggestion():
+    study = create_study(LINE, n_initial=4, seed=0, failures="ignore")
+    study.add_trials(told_study([2.0, 1e6, 1.0, 3.0]).trials)
+    assert observations(study, LINE).numbers == [0, 1, 2, 3]
+
+
+@pytest.mark.stan
+def test_the_optimum_and_the_report_know_penalties_that_no_suggestion_has_seen(tmp_path):
+    def objective(config):
+        return 1e6 if config["x"] < 0.7 else (config["x"] - 0.4) ** 2
+
+    study = create_study(LINE, n_initial=4, seed=0, method="map")
+    for x in (0.72, 0.8, 0.9, 1.0):
+        study.enqueue_trial({"x": x})
+    for _ in range(5):
+        trial = ask(study)
+        tell(study, trial, objective(trial.params))
+    assert "conditions" not in suggestion_record(study.trials[-1])
+    for x in (0.1, 0.3, 0.5, 0.65):
+        study.enqueue_trial({"x": x})
+        trial = ask(study)
+        tell(study, trial, objective(trial.params))
+    result = sl.study.Result(study, LINE)
+    assert [table.value for table in study.trials[-4:]] == [1e6] * 4
+    assert result.optimum().draws["x"].quantile(0.1) > 0.6
+    page = result.report(tmp_path / "report.html").read_text()
+    assert "0 of 9 trials failed, and the values of trials" in page and "Probability along the parameters" in page

@@ -11,16 +11,19 @@ from slayr_py.study.results.report.grids import line_notes
 from slayr_py.study.results.report.reading import Reading
 from slayr_py.study.results.report.slices import lines_of, probability_slices
 from slayr_py.study.storage.attributes import FAILURE_KEY
+from slayr_py.study.storage.trials import trials_text
 
 
 def feasibility(reading: Reading) -> Iterator[Block]:
     """Return the counts of failures and violated constraints, and figures of the models of both."""
     failed = [trial for trial in reading.trials if trial.state.name == "FAIL"]
     constraints = sorted({name for trial in reading.trials for name in trial.constraints})
-    if not failed and not constraints:
+    penalties = reading.penalties
+    if not failed and not constraints and not penalties:
         yield Notice("No trial failed, and no trial reported a constraint.")
         return
-    yield Paragraph(f"{len(failed)} of {len(reading.trials)} trials failed.")
+    too = f", and the values of {trials_text(penalties)} count as failures" if penalties else ""
+    yield Paragraph(f"{len(failed)} of {len(reading.trials)} trials failed{too}.")
     if failed:
         reasons = Counter(" ".join(str(trial.user_attrs.get(FAILURE_KEY, "not recorded")).split()) for trial in failed)
         rows = [[Cell(reason), Cell.of(count)] for reason, count in reasons.most_common()]

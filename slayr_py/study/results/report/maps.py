@@ -48,7 +48,7 @@ def maps(reading: Reading) -> Iterator[Block]:
     names = [part.line.coordinates[0].dimension.name for part in ranked]
     yield Paragraph(
         f"The posterior median of the objective over pairs of parameters, the others as in {reading.centre.what}, "
-        "which the diamond marks. Dots: finished trials, projected on the pair. All pairs of "
+        "which the diamond marks. Dots: trials of the fit, projected on the pair. All pairs of "
         f"{', '.join(names[:_PARAMETERS])}, the parameters with the largest {measure}."
     )
     reading.progress("predicting over pairs of parameters")

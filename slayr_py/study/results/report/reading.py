@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,10 +13,17 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 from scipy.special import ndtr
 
+from slayr_py.errors import SlayrError
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Encoder, FloatArray
-from slayr_py.study.results.recommendation import Recommendation, is_noisy, posterior_of_all, recommend
-from slayr_py.study.results.refits import feasibility_of, fitted_numbers
+from slayr_py.study.results.recommendation import (
+    Recommendation,
+    feasibility_of_all,
+    is_noisy,
+    posterior_of_all,
+    recommend,
+)
+from slayr_py.study.results.refits import fitted_numbers, last_feasibility
 from slayr_py.study.results.tables import best_trial
 from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import study_record
@@ -113,6 +121,14 @@ class Reading:
 
     @property
     @once
+    def penalties(self) -> list[int]:
+        """Numbers of the complete trials that count as failures; none if a trial cannot be read, which fits say."""
+        with suppress(SlayrError):
+            return [] if self.space is None else observations(self.study, self.space).penalties
+        return []
+
+    @property
+    @once
     def posterior(self) -> Posterior:
         """The posterior of the only or the first objective given all finished trials; errors as `posteriors`."""
         return self.posteriors[0]
@@ -137,10 +153,10 @@ class Reading:
     @once
     def feasibility(self) -> dict[str, Posterior]:
         """The models of failures and constraints behind the last fit, by name."""
-        if not (numbers := fitted_numbers(self.study)):
+        if not fitted_numbers(self.study):
             return {}
         self.progress("fitting the models of failures and constraints")
-        return feasibility_of(self.study, numbers[-1])
+        return last_feasibility(self.study) if self.space is None else feasibility_of_all(self.study, self.space)
 
     @property
     @once

@@ -61,7 +61,8 @@ def slices(reading: Reading) -> Iterator[Block]:
     yield Paragraph(
         f"The latent function, without the noise of observations, through {centre.what}: one parameter varies, the "
         "others stay. Median, and bands of 50% and 90% of the posterior. The dashed line is the value of the "
-        "configuration; ticks at the bottom are the values of all finished trials. All figures have one vertical scale."
+        "configuration; ticks at the bottom are the values of all trials of the fit. All figures have one vertical "
+        "scale."
     )
     low, high, clipped = _limits(along)
     yield Drawings([_draw_slice(reading, part, (low, high), k) for k, part in enumerate(along)])
