@@ -128,16 +128,22 @@ def test_the_first_dict_names_the_objectives():
         sl.study.storage.objectives.set_names(result.study, ["a", "b"])
 
 
+def named_meanwhile(url, names, objective):
+    """An objective during whose first evaluation another process finishes its first trial, and names the objectives."""
+
+    def evaluate(config):
+        study = optuna.load_study(study_name="s", storage=url)
+        if study.metric_names is None:
+            study.set_metric_names(names)
+        return objective(config)
+
+    return evaluate
+
+
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_the_names_of_another_process_decide_the_order(tmp_path):
     url = f"sqlite:///{tmp_path / 's.db'}"
-
-    def objective(config):
-        study = optuna.load_study(study_name="s", storage=url)
-        if study.metric_names is None:  # the other process has finished its first trial meanwhile
-            study.set_metric_names(["loss", "gain"])
-        return named(config)
-
+    objective = named_meanwhile(url, ["loss", "gain"], named)
     result = run(objective, 2, directions=["minimize", "maximize"], n_initial=2, storage=url, study_name="s")
     expected = [named(trial.params) for trial in result.study.trials]
     assert result.trials["values_loss"].tolist() == [each["loss"] for each in expected]
@@ -151,13 +157,7 @@ def test_the_names_of_another_process_decide_the_order(tmp_path):
 def test_the_names_of_another_process_may_be_any_permutation(tmp_path):
     """Of three names the inverse of a permutation is another permutation."""
     url = f"sqlite:///{tmp_path / 's.db'}"
-
-    def objective(config):
-        study = optuna.load_study(study_name="s", storage=url)
-        if study.metric_names is None:  # the other process has finished its first trial meanwhile
-            study.set_metric_names(["c", "a", "b"])
-        return {"a": 1.0, "b": 2.0, "c": 3.0}
-
+    objective = named_meanwhile(url, ["c", "a", "b"], lambda config: {"a": 1.0, "b": 2.0, "c": 3.0})
     result = run(objective, 1, directions=["minimize"] * 3, n_initial=1, storage=url, study_name="s")
     assert result.trials[["values_c", "values_a", "values_b"]].to_numpy().tolist() == [[3.0, 1.0, 2.0]]
 
