@@ -44,6 +44,17 @@ class Compressed(NamedTuple):
 
 
 @ignoring_underflow
+def has_gap(y: FloatArray) -> bool:
+    """Return whether some of the values (n,) may be far, since there is a gap below a distance from the best one.
+
+    What else far values need is not asked.
+    """
+    with np.errstate(over="ignore"):
+        distances = np.sort(np.minimum(y - y.min(initial=np.inf), np.finfo(float).max))
+    return bool(np.any(distances[_FEWEST_NEAR - 1 : -1] < distances[_FEWEST_NEAR:] / GAP))
+
+
+@ignoring_underflow
 def compress_far(
     y: FloatArray,
     near: NDArray[np.bool_],

@@ -28,7 +28,7 @@ from slayr_py.study.storage.attributes import (
 )
 from slayr_py.study.storage.curves import evidence_of
 from slayr_py.study.storage.distributions import to_configuration, to_params
-from slayr_py.study.storage.far_values import GAP, Compressed, compress_far
+from slayr_py.study.storage.far_values import GAP, Compressed, compress_far, has_gap
 from slayr_py.study.storage.objectives import Goal, finite_values, goals_of, has_several
 from slayr_py.study.storage.optuna_private import enqueued_values
 from slayr_py.study.storage.reading import trials_of
@@ -121,11 +121,12 @@ class _Finished(NamedTuple):
 
     def compressed(self, objective: int) -> Compressed:
         """Compress the far values of an objective."""
+        y = self.values[:, objective]
+        if not has_gap(y):  # the comparisons of trials below would be a third of the time of `observations`
+            return Compressed(y, self.errors, np.zeros(len(y), dtype=np.bool_))
         # Constraints that only later trials report do not change what is far: a fit is replayed with its values.
         near = _best_rows(self.trials, self.values, _incumbents(self.trials, _constraint_names(self.trials)))
-        return compress_far(
-            self.values[:, objective], near, were_searched(self.trials), self.errors, forecast=~self.complete
-        )
+        return compress_far(y, near, were_searched(self.trials), self.errors, forecast=~self.complete)
 
 
 @ignoring_underflow

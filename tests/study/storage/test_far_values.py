@@ -12,7 +12,7 @@ from slayr_py.study.model.feasibility import SUCCESS
 from slayr_py.study.results.front import reference_of
 from slayr_py.study.results.refits import feasibility_of, recorded_fits, replay
 from slayr_py.study.storage.attributes import store_treatment_of_failures, suggestion_record
-from slayr_py.study.storage.far_values import GAP, compress_far
+from slayr_py.study.storage.far_values import GAP, compress_far, has_gap
 from slayr_py.study.storage.objectives import goal_of
 from slayr_py.study.storage.trials import far_values_text, from_ranges, observations, outcomes
 
@@ -110,6 +110,21 @@ def told_study(values, **options):
     return study
 
 
+def test_values_without_a_gap_have_no_far_ones():
+    rng = np.random.default_rng(0)
+    n_far = n_without = 0
+    for _ in range(1000):
+        y = rng.choice([-1, 1]) * 10 ** rng.uniform(-3, 9, rng.integers(0, 12))
+        errors = np.where(rng.random(len(y)) < 0.2, 10 ** rng.uniform(-3, 3, len(y)), 0.0)
+        far = compress_far(
+            y, y == y.min(initial=np.inf), rng.random(len(y)) < 0.5, errors, rng.random(len(y)) < 0.2
+        ).far
+        assert has_gap(y) or not far.any()
+        n_far += far.any()
+        n_without += not has_gap(y)
+    assert n_far > 50 and n_without > 50
+
+
 @pytest.mark.parametrize(("direction", "sign"), [("minimize", 1.0), ("maximize", -1.0)])
 def test_a_penalty_counts_as_a_failure_and_the_study_keeps_its_value(direction, sign):
     given = [sign * value for value in (2.0, 1e6, 1.0, 3.0)]
@@ -128,7 +143,7 @@ def test_a_model_that_ignores_failures_sees_compressed_values(direction, sign):
     seen = observations(study, LINE)
     np.testing.assert_allclose(sign * seen.y, [2.0, 1 + 2 * (2 - 2 / 999_999), 1.0, 3.0])
     assert seen.far.tolist() == [False, True, False, False] and seen.penalties == []
-    assert f"The model sees {sign * seen.y[1] * sign:.4g} instead" in far_values_text(goal_of(study, None), seen)
+    assert f"The model sees {seen.y[1]:.4g} instead" in far_values_text(goal_of(study, None), seen)
     store_treatment_of_failures(study, ignores=False)
     assert observations(study, LINE).penalties == [1]
 

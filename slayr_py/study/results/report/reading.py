@@ -123,8 +123,8 @@ class Reading:
     @once
     def penalties(self) -> list[int]:
         """Numbers of the complete trials that count as failures; none if a trial cannot be read, which fits say."""
-        with suppress(SlayrError):
-            return [] if self.space is None else observations(self.study, self.space).penalties
+        with suppress(Absent, SlayrError):
+            return self.observed.penalties
         return []
 
     @property
