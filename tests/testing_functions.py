@@ -11,7 +11,7 @@ from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import gammaln
 from scipy.stats import beta as beta_distribution, multivariate_normal, norm
 
-from slayr_py.inference.modes.likelihood import probit_targets
+from slayr_py.inference.modes.expectation_propagation import propagate
 from slayr_py.inference.sampling.programs import program_folder
 from slayr_py.inference.warp import log_slope, unwarped, warped
 from slayr_py.kernels import Matern
@@ -69,7 +69,7 @@ OTHERS = leave_one_out()
 OBSERVED = "(y, shapes, 0.2, 0)"
 BINARY = "(signs(y), shapes, 0.2, 1)"
 NOISE = SIGMA_N**2 + 0.2**2 + SHAPES**2
-PROBIT = [values[0] for values in probit_targets(np.sign(Y), K[None], np.array([MU]))]
+PROBIT = [values[0] for values in propagate(np.sign(Y), K[None], np.array([MU]))[:2]]
 
 
 def probit_marginal():

@@ -116,7 +116,8 @@ vector probit_mode(vector y, real mu, vector packed, vector variance) {
  *   e_i = m_i + s_i g_i / sqrt(1 + s_i),      c_i = s_i - s_i^2 W_ii / (1 + s_i),
  *
  * where m_i and s_i are mean and variance of f_i without observation i, and probit_derivatives has
- * g_i and W_ii at m_i / sqrt(1 + s_i).
+ * g_i and W_ii at m_i / sqrt(1 + s_i). The sites of many close observations oscillate unless only
+ * a share of each change is made; it becomes smaller while the largest change does not decrease.
  *
  * Far from the boundary the mode of the latent function underestimates its size: at one observation
  * of a wide prior, Laplace's approximation predicts the same outcome with a probability of 3/4.
@@ -130,6 +131,8 @@ tuple(vector, vector) probit_targets(vector y, real mu, vector packed, vector va
   matrix[N, N] K = symmetric_matrix(packed, variance);
   vector[N] precision = rep_vector(0, N);
   vector[N] shift = rep_vector(0, N); // precision times target
+  real share = 0.7;
+  real last = positive_infinity();
   for (step in 1 : 100) {
     matrix[N, N] V = mdivide_left_tri_low(probit_factor(K, sqrt(precision)),
                                           diag_pre_multiply(sqrt(precision), K));
@@ -145,10 +148,15 @@ tuple(vector, vector) probit_targets(vector y, real mu, vector packed, vector va
     vector[N] variance_next = cavity_variance - square(cavity_variance ./ scale) .* by_z.2;
     vector[N] precision_next = fmax(inv(variance_next) - inv(cavity_variance), 1e-10);
     vector[N] change = precision_next - precision;
-    real damping = step == 1 ? 1 : 0.7;
-    shift += damping * (mean_next ./ variance_next - cavity_mean ./ cavity_variance - shift);
-    precision += damping * change;
-    if (N == 0 || max(abs(change) ./ (1e-3 + precision)) < 1e-5) {
+    real largest = max(append_row(abs(change) ./ (1e-3 + precision), 0));
+    if (step > 2) {
+      share = fmin(fmax((largest > 0.9 * last ? 0.7 : 1.05) * share, 0.2), 1);
+    }
+    last = largest;
+    real part = step == 1 ? 1 : share;
+    shift += part * (mean_next ./ variance_next - cavity_mean ./ cavity_variance - shift);
+    precision += part * change;
+    if (largest < 1e-5) {
       break;
     }
   }

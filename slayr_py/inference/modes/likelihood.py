@@ -1,4 +1,4 @@
-"""Targets of a fit with the variances of their noise; the NumPy twin of ``stan/functions/probit.stan``.
+"""Targets of a fit with the variances of their noise.
 
 Symbols: s draws, n observations.
 """
@@ -9,19 +9,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr
 
-from slayr_py.inference.modes.triangular import solve_lower
-from slayr_py.inference.normal import log_phi
+from slayr_py.inference.modes.expectation_propagation import propagate
 from slayr_py.inference.warp import pivot_of, warped
 from slayr_py.kernels import Draws
 from slayr_py.space import FloatArray
-from slayr_py.threads import one_thread
-
-_STEPS = 100  # only ends iterations that do not converge
-_DAMPING = 0.7  # prevents oscillation of the factors of many close observations
-_TOLERANCE = 1e-5  # largest last change of a precision, relative to 1e-3 + precision
-_SMALLEST_PRECISION = 1e-10  # of a factor; keeps precisions positive for division
 
 
 class Targets(NamedTuple):
@@ -66,7 +58,8 @@ class Targets(NamedTuple):
         """
         s, n = covariance.shape[:2]
         if self.binary:
-            return probit_targets(self.y, covariance, draws["mu"])
+            sites = propagate(self.y, covariance, draws["mu"])
+            return sites.targets, sites.variance
         y = np.broadcast_to(self.y, (s, n))
         if "warp" in draws:
             y = warped(y, draws["warp"][:, None], self.pivot)
@@ -75,62 +68,3 @@ class Targets(NamedTuple):
     def common_noise(self, draws: Draws) -> FloatArray:
         """Return the variance (s,) of the noise of an observation without a known error."""
         return np.square(draws["sigma_n"]) + self.noise_floor**2
-
-
-def probit_targets(y: FloatArray, covariance: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return targets and noise variances (s, n) whose Gaussian process has the moments of the probit posterior.
-
-    Expectation propagation for every draw (Rasmussen & Williams 2006, section 3.6), all factors at once, with damping.
-
-    Parameters
-    ----------
-    y : (n,) float64
-        1 or -1.
-    covariance : (s, n, n) float64
-    mu : (s,) float64
-        Means of the latent function.
-    """
-    with one_thread():
-        return _propagate(y, covariance, mu)
-
-
-def _propagate(y: FloatArray, covariance: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray]:
-    s, n = covariance.shape[:2]
-    centre = mu[:, None]
-    prior = np.diagonal(covariance, axis1=1, axis2=2)
-    precision = np.zeros((s, n))
-    shift = np.zeros((s, n))
-    rows = np.arange(s)  # of draws that have not converged
-    for step in range(_STEPS):
-        k = covariance[rows]
-        p = precision[rows]
-        h = shift[rows]
-        root = np.sqrt(p)
-        factor = np.linalg.cholesky(root[:, :, None] * k * root[:, None, :] + np.eye(n))
-        v = np.stack([solve_lower(lower, right) for lower, right in zip(factor, k * root[:, None, :], strict=True)])
-        b = h - centre[rows] * p
-        variance = prior[rows] - np.einsum("sij,sij->si", v, v)
-        vb = np.einsum("sij,si->sj", v, b)
-        f = centre[rows] + np.einsum("sij,sj->si", k, b) - np.einsum("sij,sj->si", v, vb)
-        # Cavity distribution, without the observation itself
-        cavity_variance = 1 / (1 / variance - p)
-        cavity_mean = cavity_variance * (f / variance - h)
-        scale = np.sqrt(1 + cavity_variance)
-        gradient, curvature = _derivatives(y, cavity_mean / scale)
-        mean_next = cavity_mean + cavity_variance * gradient / scale
-        variance_next = cavity_variance - np.square(cavity_variance / scale) * curvature
-        change = np.maximum(1 / variance_next - 1 / cavity_variance, _SMALLEST_PRECISION) - p
-        damping = 1.0 if step == 0 else _DAMPING
-        shift[rows] = h + damping * (mean_next / variance_next - cavity_mean / cavity_variance - h)
-        precision[rows] = p + damping * change
-        moving = np.max(np.abs(change) / (1e-3 + precision[rows]), axis=1, initial=0.0) >= _TOLERANCE
-        rows = rows[moving]
-        if not len(rows):
-            break
-    return shift / precision, 1 / precision
-
-
-def _derivatives(y: FloatArray, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-    z = y * f
-    ratio = np.exp(log_phi(z) - log_ndtr(z))
-    return y * ratio, ratio * (ratio + z)

@@ -4,7 +4,8 @@ With C = L L' the covariance of the observations, t = T(y) - mu and v = C^-1 t,
 
     d log p / d theta = tr(G dC / d theta),   G = (v v' - C^-1) / 2
 
-(Rasmussen & Williams 2006, eq. 5.9).
+(Rasmussen & Williams 2006, eq. 5.9). For binary observations this is the derivative of the log evidence by expectation
+propagation, with its targets t and variances, which do not change to first order.
 
 Symbols
 -------
@@ -19,6 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from slayr_py.inference.modes.expectation_propagation import CONVERGED_EVIDENCE, propagate
 from slayr_py.inference.sampling.coordinate_priors import CoordinatePriors, Hyper
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.packed import PackedPairs
@@ -58,6 +60,7 @@ class NumpyDensity(ABC):
         self._order = int(data.get("p", 0))
         self._pairs = PackedPairs.of(int(data["N"]))
         self._errors = np.square(self._data["y_sd"]) + self._data["noise_floor"] ** 2
+        self._binary = bool(data["binary"])
 
     @staticmethod
     @abstractmethod
@@ -113,7 +116,12 @@ class NumpyDensity(ABC):
         return density, slopes
 
     def _log_likelihood(self, hyper: Hyper, gradient: bool) -> tuple[FloatArray, FloatArray]:
-        """Return log N(T(y) | mu, K + S) + sum log T'(y), (s,), and its derivatives by the coordinates (s, P)."""
+        """Return log N(T(y) | mu, K + S) + sum log T'(y), (s,), and its derivatives by the coordinates (s, P).
+
+        For binary observations it is the log evidence by expectation propagation.
+        """
+        if self._binary:
+            return self._log_evidence(hyper, gradient)
         theta = hyper.theta
         y = np.broadcast_to(self._data["y"], (len(theta["mu"]), len(self._errors)))
         targets = (warped(y, theta["warp"], self._pivot) if "warp" in theta else y) - theta["mu"]
@@ -126,11 +134,7 @@ class NumpyDensity(ABC):
         if not gradient:
             return total, np.empty(0)
 
-        # G of the module's docstring: its diagonal, and twice its entries below it; ``packed`` has the inverses
-        by_covariance = np.take(solved, self._pairs.rows, axis=1)
-        by_covariance *= np.take(solved, self._pairs.columns, axis=1)
-        by_covariance -= packed
-        by_covariance[:, self._pairs.diagonal] *= 0.5
+        by_covariance = self._by_covariance(solved, packed)
         trace = by_covariance[:, self._pairs.diagonal].sum(axis=1, keepdims=True)
         by_log = slopes(by_covariance)
         by_log["mu"] = solved.sum(axis=1, keepdims=True)
@@ -140,7 +144,33 @@ class NumpyDensity(ABC):
             by_log["warp"] = np.sum(by_slope - solved * by_target, axis=1, keepdims=True)
         return total, np.concatenate([by_log[name] * hyper.slopes[name] for name in theta], axis=1)
 
+    def _log_evidence(self, hyper: Hyper, gradient: bool) -> tuple[FloatArray, FloatArray]:
+        """Return the log evidence of binary observations, (s,), and its derivatives by the coordinates (s, P)."""
+        theta = hyper.theta
+        covariances, slopes = self.covariances(theta)
+        full = np.empty((len(covariances), len(self._errors), len(self._errors)))
+        full[:, self._pairs.rows, self._pairs.columns] = covariances
+        full[:, self._pairs.columns, self._pairs.rows] = covariances
+        found = propagate(self._data["y"], full, theta["mu"][:, 0], CONVERGED_EVIDENCE)
+        if not gradient:
+            return found.log_evidence, np.empty(0)
+        packed = covariances.copy()
+        packed[:, self._pairs.diagonal] += found.variance
+        _, solved = self._pairs.log_normal(packed, found.targets - theta["mu"], gradient)
+        by_log = slopes(self._by_covariance(solved, packed))
+        by_log["mu"] = solved.sum(axis=1, keepdims=True)
+        by_log["sigma_n"] = np.zeros((len(solved), 1))
+        return found.log_evidence, np.concatenate([by_log[name] * hyper.slopes[name] for name in theta], axis=1)
+
+    def _by_covariance(self, solved: FloatArray, inverses: FloatArray) -> FloatArray:
+        """Return the diagonal of G, and twice its entries below it, (s, pairs), from C^-1 t and C^-1."""
+        by_covariance = np.take(solved, self._pairs.rows, axis=1)
+        by_covariance *= np.take(solved, self._pairs.columns, axis=1)
+        by_covariance -= inverses
+        by_covariance[:, self._pairs.diagonal] *= 0.5
+        return by_covariance
+
 
 def is_plain(data: Mapping[str, Any]) -> bool:
-    """Return whether data ask for the posterior density of real observations."""
-    return not (data["binary"] or data["prior_only"]) and int(data["N"]) > 0
+    """Return whether data ask for the posterior density of observations."""
+    return not data["prior_only"] and int(data["N"]) > 0

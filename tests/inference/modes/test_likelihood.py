@@ -3,44 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
-from scipy.stats import norm
 
 import slayr_py as sl
 from benchmarks.correctness.binary import cases, hyperparameters
 from slayr_py.inference import Model
 from slayr_py.inference.model import NOISE_FLOOR
-from slayr_py.inference.modes.likelihood import probit_targets
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
 X = np.linspace(0, 1, 12)[:, None]
 QUICK = {"chains": 2, "warmup": 150, "draws": 100, "seed": 1}
-
-
-def test_moments_are_those_of_the_posterior():
-    """Compared with importance sampling from the prior of five latent values."""
-    rng = np.random.default_rng(0)
-    x = np.array([0.0, 0.1, 0.3, 0.7, 1.0])
-    covariance = 9 * np.exp(-0.5 * ((x[:, None] - x) / 0.4) ** 2)
-    mu = np.array([0.4])
-    y = np.array([1.0, 1.0, -1.0, -1.0, 1.0])
-    targets, variance = (values[0] for values in probit_targets(y, covariance[None], mu))
-    gain = covariance @ np.linalg.inv(covariance + np.diag(variance))
-    mean = mu + gain @ (targets - mu)
-    sd = np.sqrt(np.diag(covariance - gain @ covariance))
-    n = 400_000
-    f = mu + rng.normal(size=(n, 5)) @ np.linalg.cholesky(covariance + 1e-9 * np.eye(5)).T
-    weights = np.exp(norm.logcdf(y * f).sum(axis=1))
-    weights /= weights.sum()
-    exact_mean = weights @ f
-    exact_sd = np.sqrt(weights @ (f - exact_mean) ** 2)
-    # Expectation propagation is not exact; the Monte Carlo error is about 0.02.
-    np.testing.assert_allclose(mean, exact_mean, atol=0.06)
-    np.testing.assert_allclose(sd, exact_sd, atol=0.06)
-
-
-def test_confident_observations_have_finite_targets():
-    targets, variance = probit_targets(np.ones(2), np.array([[[1e8, 9e7], [9e7, 1e8]]]), np.zeros(1))
-    assert np.isfinite([targets, variance]).all()
 
 
 @pytest.mark.stan

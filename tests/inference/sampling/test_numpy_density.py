@@ -106,6 +106,11 @@ CASES = {
         None,
     ),
     "hierarchical, one observation": (1, Model(tree(), "hierarchical"), None),
+    "binary": (9, Model(SPACE, sl.kernels.Matern(p=2), likelihood="probit"), None),
+    "binary, additive": (9, Model(SPACE, sl.kernels.Additive(p=2), likelihood="probit"), None),
+    "binary, frequency modulation": (9, Model(GRAPHS, "fm", likelihood="probit"), None),
+    "binary, composite": (9, Model(PLANE, "SE * PER[a] + RQ", likelihood="probit"), None),
+    "binary, hierarchical": (9, Model(tree(), "hierarchical", likelihood="probit"), None),
 }
 
 
@@ -114,7 +119,9 @@ def example(case: str) -> tuple[str, dict, NumpyDensity, dict[str, FloatArray], 
     n, model, y_sd = CASES[case]
     rng = np.random.default_rng(0)
     train = model.encoder.encode(model.encoder.sobol(n, 1))
-    data = model.stan_data(train, rng.standard_normal(n), train[:0], pointwise=False, y_sd=y_sd)
+    y = rng.standard_normal(n)
+    y = np.sign(y) if model.likelihood == "probit" else y
+    data = model.stan_data(train, y, train[:0], pointwise=False, y_sd=y_sd)
     coordinates = {name: rng.standard_normal((1, POINTS, *shape)) for name, shape in model.parameter_shapes.items()}
     points = np.concatenate([values.reshape(POINTS, -1) for values in coordinates.values()], axis=1)
     program = model.kernel.program
@@ -123,18 +130,28 @@ def example(case: str) -> tuple[str, dict, NumpyDensity, dict[str, FloatArray], 
     return program, data, kind(data, model.parameter_shapes), coordinates, points
 
 
+@pytest.fixture
+def converged(monkeypatch):
+    """Let expectation propagation run to the last digits, so that densities are smooth and those of the programs."""
+    monkeypatch.setattr(numpy_density, "CONVERGED_EVIDENCE", 1e-8)
+
+
 @pytest.mark.stan
+@pytest.mark.usefixtures("converged")
 @pytest.mark.parametrize("case", CASES)
 def test_density_and_hyperparameters_are_those_of_the_program(case, monkeypatch):
     monkeypatch.setattr(numpy_density, "BLOCK", 100)  # several blocks
     program, data, density, coordinates, points = example(case)
     table = generate(compiled(program), {**data, "want_density": 1}, coordinate_table(coordinates), seed=1)
     difference = density(points) - table["log_density.1"].to_numpy()
-    np.testing.assert_allclose(difference, difference[0], rtol=0, atol=1e-9 * np.abs(density(points)).max())
+    # The program's sites are converged to 1e-5, and its evidence has differences of variances of up to 1e10.
+    accuracy = 1e-7 if data["binary"] else 1e-9
+    np.testing.assert_allclose(difference, difference[0], rtol=0, atol=accuracy * np.abs(density(points)).max())
     theta = np.hstack(list(density.hyper(points).theta.values()))
     np.testing.assert_allclose(theta, table.drop(columns="log_density.1").to_numpy(), rtol=1e-12)
 
 
+@pytest.mark.usefixtures("converged")
 @pytest.mark.parametrize("case", CASES)
 def test_gradient(case, monkeypatch):
     monkeypatch.setattr(numpy_density, "BLOCK", 100)
@@ -167,10 +184,9 @@ def test_programs_compute_all_other_densities():
     data = model.stan_data(train, np.zeros(3), train[:0], pointwise=False)
     assert MaternDensity.serves("matern_gp", data)
     assert not MaternDensity.serves("fm_gp", data)
-    for change in ({"binary": 1}, {"prior_only": 1}, {"N": 0}):
+    for change in ({"prior_only": 1}, {"N": 0}):
         assert not MaternDensity.serves("matern_gp", data | change)
     _, data, density, *_ = example("hierarchical")
     assert not density.serves("fm_gp", data)
-    changes = ({"binary": 1}, {"prior_only": 1}, {"N": 0})
-    for change in changes:
+    for change in ({"prior_only": 1}, {"N": 0}):
         assert not density.serves("hierarchical_gp", data | change)

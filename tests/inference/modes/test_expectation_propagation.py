@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal, norm
+
+from slayr_py.inference.modes.expectation_propagation import CONVERGED_EVIDENCE, propagate
+from slayr_py.space import FloatArray
+
+
+def squared_exponential(x: FloatArray, sigma_f: float, lengthscale: float) -> FloatArray:
+    return sigma_f**2 * np.exp(-0.5 * ((x[:, None] - x) / lengthscale) ** 2)
+
+
+def test_moments_are_those_of_the_posterior():
+    """Compared with importance sampling from the prior of five latent values."""
+    rng = np.random.default_rng(0)
+    x = np.array([0.0, 0.1, 0.3, 0.7, 1.0])
+    covariance = 9 * np.exp(-0.5 * ((x[:, None] - x) / 0.4) ** 2)
+    mu = np.array([0.4])
+    y = np.array([1.0, 1.0, -1.0, -1.0, 1.0])
+    targets, variance = (values[0] for values in propagate(y, covariance[None], mu)[:2])
+    gain = covariance @ np.linalg.inv(covariance + np.diag(variance))
+    mean = mu + gain @ (targets - mu)
+    sd = np.sqrt(np.diag(covariance - gain @ covariance))
+    n = 400_000
+    f = mu + rng.normal(size=(n, 5)) @ np.linalg.cholesky(covariance + 1e-9 * np.eye(5)).T
+    weights = np.exp(norm.logcdf(y * f).sum(axis=1))
+    weights /= weights.sum()
+    exact_mean = weights @ f
+    exact_sd = np.sqrt(weights @ (f - exact_mean) ** 2)
+    # Expectation propagation is not exact; the Monte Carlo error is about 0.02.
+    np.testing.assert_allclose(mean, exact_mean, atol=0.06)
+    np.testing.assert_allclose(sd, exact_sd, atol=0.06)
+
+
+def test_confident_observations_have_finite_targets():
+    sites = propagate(np.ones(2), np.array([[[1e8, 9e7], [9e7, 1e8]]]), np.zeros(1))
+    assert np.isfinite([sites.targets, sites.variance]).all() and np.isfinite(sites.log_evidence).all()
+
+
+def test_evidence_of_one_observation_is_exact():
+    sites = propagate(np.array([-1.0]), np.array([[[4.0]], [[0.25]]]), np.array([0.5, -0.3]))
+    exact = norm.logcdf(-np.array([0.5, -0.3]) / np.sqrt([5.0, 1.25]))
+    np.testing.assert_allclose(sites.log_evidence, exact, rtol=1e-12)
+    np.testing.assert_allclose(sites.targets.shape, (2, 1))
+
+
+def test_evidence_is_near_the_orthant_probability():
+    """P(all y_i (f_i + e_i) > 0) with standard normal noise e, by numerical integration in three dimensions."""
+    x = np.array([0.0, 0.2, 0.7])
+    covariance = squared_exponential(x, 1.5, 0.4)
+    y = np.array([1.0, 1.0, -1.0])
+    flipped = np.outer(y, y) * (covariance + np.eye(3))
+    exact = multivariate_normal(np.zeros(3), flipped).cdf(0.3 * y)
+    evidence = propagate(y, covariance[None], np.array([0.3])).log_evidence[0]
+    assert evidence == pytest.approx(np.log(exact), abs=5e-3)  # expectation propagation is not exact
+
+
+@pytest.mark.parametrize("sigma_f", [2.0, 10.0, 40.0])
+def test_sites_of_close_observations_converge(sigma_f):
+    """With a constant share of 0.7 of each change they oscillate for ever."""
+    x = np.concatenate([np.linspace(0, 1, 30), 0.5 + 1e-3 * np.arange(30)])
+    y = np.where(x < 0.512, 1.0, -1.0)
+    covariance = squared_exponential(x, sigma_f, 0.3)[None]
+    sites = propagate(y, covariance, np.array([1.0]))
+    # Moments under the sites are those with each factor in place of its site (Rasmussen & Williams 2006, eq. 3.58).
+    posterior = covariance[0] - covariance[0] @ np.linalg.solve(
+        covariance[0] + np.diag(sites.variance[0]), covariance[0]
+    )
+    mean = 1 + covariance[0] @ np.linalg.solve(covariance[0] + np.diag(sites.variance[0]), sites.targets[0] - 1)
+    variance = np.diag(posterior)
+    cavity = 1 / (1 / variance - 1 / sites.variance[0])
+    centre = cavity * (mean / variance - sites.targets[0] / sites.variance[0])
+    z = y * centre / np.sqrt(1 + cavity)
+    ratio = np.exp(norm.logpdf(z) - norm.logcdf(z))
+    matched = centre + y * cavity * ratio / np.sqrt(1 + cavity)
+    np.testing.assert_allclose(matched, mean, atol=1e-3 * np.sqrt(variance.max()))
+    rough = propagate(y, covariance, np.array([1.0]), CONVERGED_EVIDENCE)
+    assert rough.log_evidence[0] == pytest.approx(sites.log_evidence[0], abs=5e-3)
+
+
+def test_draws_do_not_depend_on_each_other():
+    x = np.linspace(0, 1, 9)
+    y = np.where(np.arange(9) % 4 == 0, -1.0, 1.0)
+    covariance = np.stack([squared_exponential(x, scale, 0.2) for scale in (0.5, 5.0, 2.0)])
+    mu = np.array([0.0, 1.0, -1.0])
+    together = propagate(y, covariance, mu)
+    for i in range(3):
+        alone = propagate(y, covariance[i : i + 1], mu[i : i + 1])
+        for several, one in zip(together, alone, strict=True):
+            np.testing.assert_allclose(several[i], one[0], rtol=1e-10)
+
+
+def test_a_covariance_without_a_factor_has_no_evidence():
+    sites = propagate(np.ones(2), np.array([[[1.0, -50.0], [-50.0, 1.0]], np.eye(2)]), np.zeros(2))
+    assert np.isnan(sites.log_evidence[0]) and np.isfinite(sites.log_evidence[1])
