@@ -35,9 +35,10 @@ def bordered(config):
 def test_failures_are_learnt():
     result = sl.minimize(bordered, SPACE, budget=18, seed=3, progress=False, method="map")
     model = [t for t in result.study.trials if t.user_attrs["slayr:suggestion"]["phase"] == "model"]
-    failed = sum(trial.state.name == "FAIL" for trial in model)
-    assert failed <= len(model) // 2
-    assert result.best_value < 0.06  # the best success has 0.02
+    # The loop looks for the border from both sides, so that any number of trials may fail, but the later ones are near.
+    late = [trial.params["x"] + trial.params["y"] - 1.1 for trial in model[5:]]
+    assert max(late) < 0.1 and min(late) < 0
+    assert result.best_value < 0.0225  # the best success has 0.02
     records = [trial.user_attrs["slayr:suggestion"] for trial in model]
     checked = [record["conditions"]["success"]["diagnostics"]["ok"] for record in records if "conditions" in record]
     assert len(checked) > 5 and all(checked)
