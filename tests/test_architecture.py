@@ -26,7 +26,7 @@ ROOMS = [
 """From the bottom to the top: a room may import those before it. `svm` stands apart and imports kernels only."""
 
 INFERENCE = [
-    ["log_sum_exp", "normal"],
+    ["log_sum_exp", "normal", "expectation_propagation"],
     ["diagnostics", "warp"],
     ["sampling"],
     ["model", "named_priors", "observed"],

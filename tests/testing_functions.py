@@ -11,7 +11,7 @@ from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import gammaln
 from scipy.stats import beta as beta_distribution, multivariate_normal, norm
 
-from slayr_py.inference.modes.expectation_propagation import propagate
+from slayr_py.inference.expectation_propagation import propagate
 from slayr_py.inference.sampling.programs import program_folder
 from slayr_py.inference.warp import log_slope, unwarped, warped
 from slayr_py.kernels import Matern

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slayr_py.inference.modes.expectation_propagation import propagate
+from slayr_py.inference.expectation_propagation import propagate
 from slayr_py.inference.warp import pivot_of, warped
 from slayr_py.kernels import Draws
 from slayr_py.space import FloatArray

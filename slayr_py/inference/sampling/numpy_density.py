@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from slayr_py.inference.modes.expectation_propagation import CONVERGED_EVIDENCE, propagate
+from slayr_py.inference.expectation_propagation import CONVERGED_EVIDENCE, propagate
 from slayr_py.inference.sampling.coordinate_priors import CoordinatePriors, Hyper
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.packed import PackedPairs

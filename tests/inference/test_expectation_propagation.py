@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from slayr_py.inference.modes.expectation_propagation import CONVERGED_EVIDENCE, propagate
+from slayr_py.inference.expectation_propagation import CONVERGED_EVIDENCE, propagate
 from slayr_py.space import FloatArray
 
 
