@@ -4,8 +4,8 @@ With C = L L' the covariance of the observations, t = T(y) - mu and v = C^-1 t,
 
     d log p / d theta = tr(G dC / d theta),   G = (v v' - C^-1) / 2
 
-(Rasmussen & Williams 2006, eq. 5.9). For binary observations this is the derivative of the log evidence by expectation
-propagation, with its targets t and variances, which do not change to first order.
+(Rasmussen & Williams 2006, eq. 5.9). The log evidence of binary observations by expectation propagation has the same
+derivatives, with its targets and their variances, in which it is stationary.
 
 Symbols
 -------
