@@ -27,6 +27,7 @@ GRAPHS = ConfigurationSpace(
 LEVELS = ConfigurationSpace({"c": ["x", "y", "z"], "d": ["u", "v"]})
 PLANE = ConfigurationSpace({"a": (0.0, 1.0), "b": (0.0, 1.0)})
 POINTS = 40
+BINARY_POINTS = 8  # expectation propagation to the last digits takes long
 
 
 def tree() -> ConfigurationSpace:
@@ -122,8 +123,9 @@ def example(case: str) -> tuple[str, dict, NumpyDensity, dict[str, FloatArray], 
     y = rng.standard_normal(n)
     y = np.sign(y) if model.likelihood == "probit" else y
     data = model.stan_data(train, y, train[:0], pointwise=False, y_sd=y_sd)
-    coordinates = {name: rng.standard_normal((1, POINTS, *shape)) for name, shape in model.parameter_shapes.items()}
-    points = np.concatenate([values.reshape(POINTS, -1) for values in coordinates.values()], axis=1)
+    s = BINARY_POINTS if data["binary"] else POINTS
+    coordinates = {name: rng.standard_normal((1, s, *shape)) for name, shape in model.parameter_shapes.items()}
+    points = np.concatenate([values.reshape(s, -1) for values in coordinates.values()], axis=1)
     program = model.kernel.program
     kinds = (MaternDensity, FrequencyModulatedDensity, HierarchicalDensity, CompositeDensity)
     (kind,) = [each for each in kinds if each.serves(program, data)]
