@@ -16,7 +16,7 @@ def test_moments_are_those_of_the_posterior():
     """Compared with importance sampling from the prior of five latent values."""
     rng = np.random.default_rng(0)
     x = np.array([0.0, 0.1, 0.3, 0.7, 1.0])
-    covariance = 9 * np.exp(-0.5 * ((x[:, None] - x) / 0.4) ** 2)
+    covariance = squared_exponential(x, 3.0, 0.4)
     mu = np.array([0.4])
     y = np.array([1.0, 1.0, -1.0, -1.0, 1.0])
     targets, variance = (values[0] for values in propagate(y, covariance[None], mu)[:2])
@@ -43,7 +43,7 @@ def test_evidence_of_one_observation_is_exact():
     sites = propagate(np.array([-1.0]), np.array([[[4.0]], [[0.25]]]), np.array([0.5, -0.3]))
     exact = norm.logcdf(-np.array([0.5, -0.3]) / np.sqrt([5.0, 1.25]))
     np.testing.assert_allclose(sites.log_evidence, exact, rtol=1e-12)
-    np.testing.assert_allclose(sites.targets.shape, (2, 1))
+    assert sites.targets.shape == sites.variance.shape == (2, 1)
 
 
 def test_evidence_is_near_the_orthant_probability():
@@ -57,26 +57,26 @@ def test_evidence_is_near_the_orthant_probability():
     assert evidence == pytest.approx(np.log(exact), abs=5e-3)  # expectation propagation is not exact
 
 
-@pytest.mark.parametrize("sigma_f", [2.0, 10.0, 40.0])
+@pytest.mark.parametrize("sigma_f", [3.0, 10.0, 40.0])
 def test_sites_of_close_observations_converge(sigma_f):
-    """With a constant share of 0.7 of each change they oscillate for ever."""
-    x = np.concatenate([np.linspace(0, 1, 30), 0.5 + 1e-3 * np.arange(30)])
-    y = np.where(x < 0.512, 1.0, -1.0)
-    covariance = squared_exponential(x, sigma_f, 0.3)[None]
-    sites = propagate(y, covariance, np.array([1.0]))
+    """With a constant share of 0.7 of each change they oscillate for ever if ``sigma_f`` is large."""
+    x = np.linspace(0, 1, 40)
+    y = np.where(x > 0, 1.0, -1.0)
+    covariance = squared_exponential(x, sigma_f, 1.0)
+    mu = np.array([0.0])
+    sites = propagate(y, covariance[None], mu)
+    targets, noise = sites.targets[0], sites.variance[0]
     # Moments under the sites are those with each factor in place of its site (Rasmussen & Williams 2006, eq. 3.58).
-    posterior = covariance[0] - covariance[0] @ np.linalg.solve(
-        covariance[0] + np.diag(sites.variance[0]), covariance[0]
-    )
-    mean = 1 + covariance[0] @ np.linalg.solve(covariance[0] + np.diag(sites.variance[0]), sites.targets[0] - 1)
-    variance = np.diag(posterior)
-    cavity = 1 / (1 / variance - 1 / sites.variance[0])
-    centre = cavity * (mean / variance - sites.targets[0] / sites.variance[0])
+    gain = covariance @ np.linalg.inv(covariance + np.diag(noise))
+    mean = mu + gain @ (targets - mu)
+    variance = np.diag(covariance - gain @ covariance)
+    cavity = 1 / (1 / variance - 1 / noise)
+    centre = cavity * (mean / variance - targets / noise)
     z = y * centre / np.sqrt(1 + cavity)
     ratio = np.exp(norm.logpdf(z) - norm.logcdf(z))
     matched = centre + y * cavity * ratio / np.sqrt(1 + cavity)
-    np.testing.assert_allclose(matched, mean, atol=1e-3 * np.sqrt(variance.max()))
-    rough = propagate(y, covariance, np.array([1.0]), CONVERGED_EVIDENCE)
+    np.testing.assert_allclose(matched, mean, atol=1e-4 * np.sqrt(variance.max()))
+    rough = propagate(y, covariance[None], mu, CONVERGED_EVIDENCE)
     assert rough.log_evidence[0] == pytest.approx(sites.log_evidence[0], abs=5e-3)
 
 

@@ -347,7 +347,7 @@ class TrialEvaluations:
 def _counts(error: BaseException | None, evaluated: Future[Evaluation] | None) -> bool:
     """Return whether an evaluation without an outcome counts as one of the trial's attempts.
 
-    Interrupts by the user or by a signal do not count, nor does an evaluation that may never have begun.
+    Interrupts by the user or by a signal do not count. Evaluations that perhaps never began do not count either.
 
     Parameters
     ----------
