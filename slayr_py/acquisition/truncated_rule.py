@@ -24,8 +24,8 @@ from scipy.interpolate import CubicSpline
 from slayr_py.acquisition.functions import log_h_over_phi, log_mills
 from slayr_py.inference import HalfLine
 from slayr_py.space import FloatArray
+from slayr_py.threads import one_thread
 
-_FINE = HalfLine(nodes=400, power=3.0, drop=25.0)  # from which Lanczos' method makes the Gauss rules
 _KNOTS = 385  # means at which the rule is computed
 _ROWS = 6145  # means in the table, between which it is linear
 _SCALE = 3.0  # knots and rows are evenly spaced in atan(z / _SCALE): half of them have |z| < 3
@@ -69,7 +69,8 @@ class TruncatedRule:
 @cache
 def truncated_rule(nodes: int) -> TruncatedRule:
     """Return the rule with a number of nodes; it is computed once."""
-    return TruncatedRule(nodes)
+    with one_thread():  # the eigenvalues of 400 nodes take 20 ms, with two threads on busy processors up to two seconds
+        return TruncatedRule(nodes)
 
 
 def _spread(w: FloatArray) -> FloatArray:
@@ -79,7 +80,8 @@ def _spread(w: FloatArray) -> FloatArray:
 
 def _gauss(z: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
     """Return nodes and weights (m, n) by Lanczos' method on a fine rule (Golub & Welsch 1969)."""
-    pieces = list(_FINE.points(z))
+    fine = HalfLine(nodes=400, power=3.0, drop=25.0)
+    pieces = list(fine.points(z))
     v = np.concatenate([points for points, _ in pieces]).T
     measure = v * np.concatenate([weights for _, weights in pieces]).T
     root = np.sqrt(v)

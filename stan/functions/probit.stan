@@ -131,9 +131,10 @@ tuple(vector, vector) probit_targets(vector y, real mu, vector packed, vector va
   matrix[N, N] K = symmetric_matrix(packed, variance);
   vector[N] precision = rep_vector(0, N);
   vector[N] shift = rep_vector(0, N); // precision times target
+  vector[N] small = 1e-3 * fmin(1, inv(variance));
   real share = 0.7;
   real last = positive_infinity();
-  for (step in 1 : 100) {
+  for (step in 1 : 500) {
     matrix[N, N] V = mdivide_left_tri_low(probit_factor(K, sqrt(precision)),
                                           diag_pre_multiply(sqrt(precision), K));
     vector[N] b = shift - mu * precision;
@@ -148,7 +149,7 @@ tuple(vector, vector) probit_targets(vector y, real mu, vector packed, vector va
     vector[N] variance_next = cavity_variance - square(cavity_variance ./ scale) .* by_z.2;
     vector[N] precision_next = fmax(inv(variance_next) - inv(cavity_variance), 1e-10);
     vector[N] change = precision_next - precision;
-    real largest = max(append_row(abs(change) ./ (1e-3 + precision), 0));
+    real largest = max(append_row(abs(change) ./ (small + precision), 0));
     if (step > 2) {
       share = fmin(fmax((largest > 0.9 * last ? 0.7 : 1.05) * share, 0.2), 1);
     }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from slayr_py.inference.expectation_propagation import CONVERGED_EVIDENCE, propagate
+from slayr_py.inference.expectation_propagation import CONVERGED_EVIDENCE, Tolerance, propagate
 from slayr_py.space import FloatArray
 
 
@@ -57,9 +57,12 @@ def test_evidence_is_near_the_orthant_probability():
     assert evidence == pytest.approx(np.log(exact), abs=5e-3)  # expectation propagation is not exact
 
 
-@pytest.mark.parametrize("sigma_f", [3.0, 10.0, 40.0])
+@pytest.mark.parametrize("sigma_f", [3.0, 10.0, 40.0, 1e3])
 def test_sites_of_close_observations_converge(sigma_f):
-    """With a constant share of 0.7 of each change they oscillate for ever if ``sigma_f`` is large."""
+    """With a constant share of 0.7 of each change they oscillate for ever if ``sigma_f`` is large.
+
+    Their precisions are then small, and a tolerance that does not scale with them ends the iteration at the first step.
+    """
     x = np.linspace(0, 1, 40)
     y = np.where(x > 0, 1.0, -1.0)
     covariance = squared_exponential(x, sigma_f, 1.0)
@@ -78,6 +81,30 @@ def test_sites_of_close_observations_converge(sigma_f):
     np.testing.assert_allclose(matched, mean, atol=1e-4 * np.sqrt(variance.max()))
     rough = propagate(y, covariance[None], mu, CONVERGED_EVIDENCE)
     assert rough.log_evidence[0] == pytest.approx(sites.log_evidence[0], abs=5e-3)
+
+
+def test_outcomes_that_the_prior_makes_certain_leave_it_as_it_is():
+    """Precisions of the sites are nearly 0 and the variance small, so that their product has no digits beside 1."""
+    covariance = squared_exponential(np.linspace(0, 1, 5), 1e-3, 0.5)
+    sites = propagate(np.array([1.0, 1.0, 1.0, 1.0, -1.0]), np.stack([covariance, covariance]), np.array([8.0, -30.0]))
+    np.testing.assert_allclose(sites.log_evidence, [norm.logcdf(-8.0), 4 * norm.logcdf(-30.0)], rtol=1e-4)
+    assert np.isfinite([sites.targets, sites.variance]).all()
+
+
+@pytest.mark.parametrize(("n", "places"), [(100, 1), (150, 4)])
+def test_many_observations_at_few_places(n, places):
+    """The sites change together, and the evidence converges slowly: one small change is not enough."""
+    rng = np.random.default_rng(0)
+    x = rng.random(places)[np.arange(n) % places]
+    y = np.where(x > 0.5, 1.0, -1.0)
+    sigma_f, lengthscale = np.exp([[2.3], [-0.5]] + np.array([[0.5], [0.9]]) * rng.standard_normal((2, 8)))
+    covariance = np.stack([squared_exponential(x, *each) for each in zip(sigma_f, lengthscale, strict=True)])
+    mu = rng.standard_normal(8)
+    sites = propagate(y, covariance, mu, Tolerance(1e-9, np.inf))
+    rough = propagate(y, covariance, mu, CONVERGED_EVIDENCE)
+    np.testing.assert_allclose(rough.log_evidence, sites.log_evidence, atol=0.03)
+    fine = propagate(y, covariance, mu)
+    np.testing.assert_allclose(fine.variance, sites.variance, rtol=1e-3)
 
 
 def test_draws_do_not_depend_on_each_other():

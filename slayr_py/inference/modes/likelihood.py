@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from slayr_py.errors import InferenceError
 from slayr_py.inference.expectation_propagation import propagate
 from slayr_py.inference.warp import pivot_of, warped
 from slayr_py.kernels import Draws
@@ -59,6 +60,12 @@ class Targets(NamedTuple):
         s, n = covariance.shape[:2]
         if self.binary:
             sites = propagate(self.y, covariance, draws["mu"])
+            if not np.isfinite(sites.targets).all():
+                failed = np.sum(~np.isfinite(sites.targets).all(axis=1))
+                raise InferenceError(
+                    f"expectation propagation found no approximation of the binary observations for {failed} of {s} "
+                    "draws of the hyperparameters; use priors of mu and sigma_f that are nearer to the default ones"
+                )
             return sites.targets, sites.variance
         y = np.broadcast_to(self.y, (s, n))
         if "warp" in draws:

@@ -8,6 +8,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float,
 from testing_kernels import pretrained
 
 import slayr_py as sl
+from slayr_py.inference.expectation_propagation import Tolerance
 from slayr_py.inference.model import Model
 from slayr_py.inference.prediction.stan_engine import coordinate_table
 from slayr_py.inference.sampling import numpy_density
@@ -135,7 +136,7 @@ def example(case: str) -> tuple[str, dict, NumpyDensity, dict[str, FloatArray], 
 @pytest.fixture
 def converged(monkeypatch):
     """Let expectation propagation run to the last digits, so that densities are smooth and those of the programs."""
-    monkeypatch.setattr(numpy_density, "CONVERGED_EVIDENCE", 1e-8)
+    monkeypatch.setattr(numpy_density, "CONVERGED_EVIDENCE", Tolerance(1e-8, np.inf))
 
 
 @pytest.mark.stan
