@@ -196,6 +196,11 @@ def failures() -> str:
     return markdown(list(found.columns), found.to_numpy().tolist())
 
 
+def noise() -> str:
+    found = table("optimisation", "Noise", "evaluations", "noise", "runs")
+    return markdown([LABELS.get(name, name) for name in found.columns], found.to_numpy().tolist())
+
+
 def with_case(results: pd.DataFrame) -> pd.DataFrame:
     """Return the results of batches with a name for each problem and size."""
     sizes = results["batch"].map(lambda size: "one at a time" if size == "1" else f"batches of {size}")
@@ -225,6 +230,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "seconds per suggestion": seconds,
     "seconds by observations": growth,
     "constraints": constraints,
+    "noise": noise,
     "failures": failures,
     "batches": batches,
     "kernel search": kernel_search,

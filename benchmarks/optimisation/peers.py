@@ -137,11 +137,24 @@ class BoTorch(Told):
 
         number = int(np.random.SeedSequence([self.seed, len(self.values)]).generate_state(1)[0])
         torch.manual_seed(number)
-        X = torch.tensor(np.array(self.rows) / self.scale, dtype=torch.double)
-        Y = -torch.tensor(self.values, dtype=torch.double)[:, None]
+        X, Y = self._data()
         candidate = self._maximise(self._fit(X, Y, number), X, Y).detach().numpy()[0]
         encoded, _ = self.encoder.resolve((candidate * self.scale)[None, :])
         return to_params(self.encoder.decode(encoded)[0])
+
+    def recommended(self) -> dict[str, Any]:
+        """Return the evaluated configuration with the best posterior mean."""
+        X, Y = self._data()
+        best = int(self._fit(X, Y, 0).posterior(X).mean.argmax())
+        encoded, _ = self.encoder.resolve(self.rows[best][None, :])
+        return to_params(self.encoder.decode(encoded)[0])
+
+    def _data(self) -> tuple[Any, Any]:
+        """Return inputs and negative values."""
+        import torch
+
+        X = torch.tensor(np.array(self.rows) / self.scale, dtype=torch.double)
+        return X, -torch.tensor(self.values, dtype=torch.double)[:, None]
 
     def _fit(self, X: Any, Y: Any, number: int) -> Any:
         """Return a model of the data; ``number`` is a seed."""

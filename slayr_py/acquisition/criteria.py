@@ -45,6 +45,10 @@ LEAST = 1e-8
 """Expected improvement in standard deviations of the targets, or probability of improvement, below which the order of
 configurations is noise: it depends on the far tails of normal distributions."""
 
+LEAST_OF_MEANS = 1e-100
+"""The same for improvements of posterior means: tiny ones still tell which of a few well-known levels it is most useful
+to evaluate again."""
+
 _BY_NAME: dict[str, type[Acquisition]] = {}
 
 
@@ -110,12 +114,20 @@ class Acquisition(ABC):
         ``negligible`` it is for improvements of scale 1, see `at_scale`.
     is_logarithm : bool
         Whether `transformed` is a logarithm, to which those of factors can be added.
+    is_of_means : bool
+        Whether, for a noisy objective, the variance is that of the change of the posterior mean by an evaluation,
+        relative to the recommended configuration (`Predictor.compared`), instead of that of the function. A subclass
+        has this from its base class.
+    least_of_means : float
+        ``least`` in that case.
     """
 
     name: ClassVar[str]
     negligible: ClassVar[float] = -np.inf
     least: ClassVar[float] = -np.inf
     is_logarithm: ClassVar[bool] = False
+    is_of_means: ClassVar[bool] = False
+    least_of_means: ClassVar[float] = -np.inf
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -284,8 +296,10 @@ class ExpectedImprovement(_Improvement):
     """Expected improvement over the smallest value, averaged over draws."""
 
     name: ClassVar[str] = "ei"
+    is_of_means: ClassVar[bool] = True
     negligible: ClassVar[float] = _NEGLIGIBLE
     least: ClassVar[float] = LEAST
+    least_of_means: ClassVar[float] = LEAST_OF_MEANS
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:
@@ -319,6 +333,7 @@ class LogExpectedImprovement(ExpectedImprovement):
     name: ClassVar[str] = "log_ei"
     negligible: ClassVar[float] = float(np.log(_NEGLIGIBLE))
     least: ClassVar[float] = float(np.log(LEAST))
+    least_of_means: ClassVar[float] = float(np.log(LEAST_OF_MEANS))
 
     @override
     def value(self, mean: FloatArray, sd: FloatArray, state: State) -> FloatArray:

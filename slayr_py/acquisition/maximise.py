@@ -111,6 +111,7 @@ def suggest(
     best: float | None,
     t: int,
     rng: np.random.Generator,
+    recommended: Iterable[Mapping[str, object]] = (),
     least_feasible: float = 0.0,
     **terms: Unpack[SearchKeywords],
 ) -> Suggestion:
@@ -132,6 +133,10 @@ def suggest(
         Iteration, from 1, for the schedule of the confidence bound.
     rng : numpy.random.Generator
         Draws the candidates; the only source of randomness.
+    recommended : iterable of configurations, optional
+        For a noisy objective: the configuration with the best posterior mean, ``best``, and the runner-up, if there is
+        one, which may turn out to be better. The expected improvement is then that of the posterior mean, by an
+        evaluation that has the noise of the others; see `Predictor.compared`.
     pending : iterable of configurations, optional
         Configurations being evaluated elsewhere: every draw is conditioned on its own mean there, and improvement is
         measured from the smallest of ``best`` and these means.
@@ -191,7 +196,8 @@ def suggest(
         believed = pending_that_count(search.running, search.models, has_best=best is not None)
         known = best is not None or believed is not None
         what = (criterion, goal) if known else (NoCriterion(), 0.0)
-        merit = _merit(posterior, *what, t, search.most, search.running, believed)
+        compared = posterior.encoder.encode(recommended)
+        merit = _merit(posterior, *what, t, search.most, search.running, believed, compared)
         found, note = search.run(merit, rng, least_feasible)
         error = merit.error(found.encoded, posterior.chains(merit.predictor.n_draws))
         return search.describe([merit.predictor], found, error, note)
@@ -205,6 +211,7 @@ def criterion_values(
     *,
     best: float,
     t: int = 1,
+    recommended: Iterable[Mapping[str, object]] = (),
     pending: Encoded | Iterable[Mapping[str, object]] | pd.DataFrame = (),
     effort: Effort = DEFAULT,
 ) -> FloatArray:
@@ -223,6 +230,8 @@ def criterion_values(
         bound needs it too: under a warp, its moments are on the scale of the tangent at the best value.
     t : int
         Iteration, from 1, for the schedule of the confidence bound.
+    recommended : iterable of configurations, optional
+        For a noisy objective: see `suggest`.
     pending : iterable of configurations, DataFrame, or Encoded
         Configurations being evaluated elsewhere: see `suggest`.
     effort : Effort
@@ -254,9 +263,10 @@ def criterion_values(
     encoded = posterior.encoder.encode(configs, other_columns=True)
     running = posterior.encoder.encode(pending, other_columns=True)
     believed = running if len(running) else None
+    compared = posterior.encoder.encode(recommended)
     with one_thread():
         most = _most_draws([posterior], effort)
-        merit = _merit(posterior, from_name(acquisition), standardised, t, most, running, believed)
+        merit = _merit(posterior, from_name(acquisition), standardised, t, most, running, believed, compared)
         parts = [merit.criterion_values(encoded[rows]) for rows in blocks(len(encoded), merit.doubles(1))]
     return np.concatenate(parts) if parts else np.empty(0)
 
@@ -273,13 +283,21 @@ def _merit(
     n_draws: int,
     running: Encoded,
     believed: Encoded | None,
+    compared: Encoded,
 ) -> OneObjective:
     """Return a criterion under at most ``n_draws`` draws that know running configurations; ``best`` is standardised.
 
-    ``believed`` are those whose believed values count as observed ones.
+    ``believed`` are those whose believed values count as observed ones, ``compared`` those of ``recommended``.
     """
-    predictor = posterior.predictor(n_draws).with_pending(running).linearised(best, believed)
-    return OneObjective(predictor, posterior.n_chains, criterion, State(best, t, len(posterior.encoder.names)))
+    predictor = posterior.predictor(n_draws).with_pending(running)
+    is_of_means = len(compared) > 0 and criterion.is_of_means
+    if is_of_means:
+        beyond = best - _standardised(posterior, float(posterior.predict(compared[:1]).centre_and_spread()[0][0]))
+        predictor = predictor.compared(compared).linearised(beyond, believed)
+    else:
+        predictor = predictor.linearised(best, believed)
+    state = State(best, t, len(posterior.encoder.names))
+    return OneObjective(predictor, posterior.n_chains, criterion, state, is_of_means=is_of_means)
 
 
 def _most_draws(posteriors: Sequence[Posterior], effort: Effort) -> int:

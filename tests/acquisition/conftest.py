@@ -28,6 +28,9 @@ class KnownFunction:
         self.pivot = None
         self.visited = []
 
+    def compared(self, recommended):
+        return self
+
     def moments(self, encoded):
         self.visited += encoded.encoder.decode(encoded)
         mean = -self.f(encoded.unit_values, encoded.active)[None]

@@ -110,6 +110,26 @@ class Draw(NamedTuple):
         values = self.untransformed(mean + variance / np.sqrt(variance + noise) * NODES)
         return np.sum(WEIGHTS * np.maximum(best - values, 0), axis=0)
 
+    def improvement_of_means(self, new: Encoded, compared: Encoded, best: float, noise: float) -> float:
+        """Return the mean of max(best - m, 0) over values that may be observed at one configuration.
+
+        m is the posterior mean there or, if this improves the transformed function more, that of the second compared
+        configuration, less the change of that at the first one. The changes are those by one standard deviation of the
+        value, found by adding an observation.
+        """
+        mean, variance = self.predict(new)
+        value = mean + np.sqrt(variance + noise)
+        train = self.train.concatenate(new)
+        told = self._replace(train=train, targets=np.append(self.targets, value), noise=np.append(self.noise, noise))
+        before = self.predict(compared)[0]
+        changes = told.predict(compared)[0] - before
+        improvements = []
+        for now, change in [(mean, told.predict(new)[0] - mean), *zip(before[1:], changes[1:], strict=True)]:
+            t = now + (change - changes[0]) * NODES[:, 0]
+            improved = np.sum(WEIGHTS[:, 0] * np.maximum(best - self.untransformed(t), 0))
+            improvements.append((np.sum(WEIGHTS[:, 0] * np.maximum(before[0] - t, 0)), float(improved)))
+        return max(improvements)[1]
+
     def untransformed(self, t: np.ndarray) -> np.ndarray:
         """Return values of the function from values of the transformed function."""
         return t if self.warp is None else inverse(t, self.warp, self.pivot)
@@ -136,8 +156,9 @@ class Draw(NamedTuple):
 
     @property
     def noise_of_running(self) -> float:
-        """Variance of the noise of a running evaluation: that of the others if every value has a known error."""
-        return float(self.noise.mean()) if np.all(self.noise > self.common_noise) else self.common_noise
+        """Variance of the noise of a running evaluation: that of the others with errors if the last value has one."""
+        has_error = self.noise > self.common_noise
+        return float(self.noise[has_error].mean()) if has_error[-1] else self.common_noise
 
     def believing(self, pending: Encoded) -> Draw:
         """Return the draw with its own means as further observations."""

@@ -92,6 +92,15 @@ class MixturePredictor(Predictor):
         return self._join([part.noise for part in self.parts])
 
     @override
+    def compared(self, recommended: Encoded | None) -> Self:
+        return type(self)([part.compared(recommended) for part in self.parts], self.rows)
+
+    @override
+    def doubts(self, recommended: Encoded, others: Encoded) -> FloatArray:
+        doubts = [part.doubts(recommended, others) for part in self.parts]
+        return np.average(doubts, axis=0, weights=[len(rows) for rows in self.rows])
+
+    @override
     def linearised(self, best: float, believed: Encoded | None = None) -> Self:
         return type(self)([part.linearised(best, believed) for part in self.parts], self.rows)
 

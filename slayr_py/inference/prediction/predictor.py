@@ -21,10 +21,12 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 from typing_extensions import override
 
 from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.modes.triangular import inverses, solve_lower, solve_upper
+from slayr_py.inference.normal import log_phi
 from slayr_py.inference.prediction.cholesky import cholesky
 from slayr_py.inference.prediction.distribution import Latent, Prediction
 from slayr_py.inference.prediction.draws import thinned
@@ -38,6 +40,8 @@ CACHED = 2**17
 
 _INVERTED = 2**22
 """Most doubles in the inverse factors of a search: 32 MB."""
+
+_SMALLEST_CHANGE = 1e-100  # standard deviation; a smaller one is rounded to it
 
 _DEEPEST = 20.0
 """Largest -a y at which a tangent touches a warp without a pivot, whose slope exp(-a y) overflows further down. Values
@@ -79,11 +83,45 @@ class Predictor(ABC):
         """Number of draws."""
 
     @abstractmethod
+    def compared(self, recommended: Encoded | None) -> Self:
+        r"""Return a predictor for improvements of the posterior mean on that at one configuration, by an evaluation.
+
+        A noisy evaluation at x~ changes the posterior means there and at the recommended x* together. Their difference
+        is then normal, with the present difference as mean and the standard deviation
+
+            |var(f(x~)) - cov(f(x~), f(x*))| / sqrt(var(f(x~)) + noise of `with_pending`),
+
+        the knowledge gradient with two alternatives (Frazier, Powell & Dayanik 2009). Its square replaces the variance
+        in `moments`, and each draw has its own mean at x* as `incumbent`. The variance of f(x~) itself would make an
+        improvement of what is known of x* only roughly: a configuration beside it would seem worth an evaluation.
+
+        An evaluation may also show that x* is worse than another one. With a second row x2, the runner-up, moments are
+        those of the difference between x2 and x*, with the standard deviation
+
+            |cov(f(x~), f(x2)) - cov(f(x~), f(x*))| / sqrt(var(f(x~)) + noise),
+
+        under the draws and at the configurations where it promises the larger improvement of the transformed function.
+
+        Parameters
+        ----------
+        recommended : (1,) or (2,) Encoded or None
+            None: moments of the function again. The order is `with_pending`, this and `linearised`.
+        """
+
+    @abstractmethod
+    def doubts(self, recommended: Encoded, others: Encoded) -> FloatArray:
+        """Return by how much each of m configurations is expected to be better than the recommended one, (m,).
+
+        The mean over draws of E[max(f(x*) - f(x), 0)], of the transformed function.
+        """
+
+    @abstractmethod
     def linearised(self, best: float, believed: Encoded | None = None) -> Self:
         """Return a predictor of the function itself, on the standardised scale, near the value ``best``.
 
         The value to improve on, :attr:`incumbent`, is ``best`` or, if it is smaller, the smallest of the values
-        T^-1(mean) that a draw believes at pending configurations. The variance alone falls near a pending
+        T^-1(mean) that a draw believes at pending configurations. If it is `compared`, ``best`` is what is added to the
+        value that a draw has for the recommended configuration. The variance alone falls near a pending
         configuration: without this, a configuration beside it would keep the whole improvement of a mean that is
         smaller than ``best``, and a batch would collapse.
 
@@ -146,9 +184,9 @@ class Predictor(ABC):
     def with_pending(self, pending: Encoded) -> Self:
         """Condition every draw on its own mean at q configurations that are still being evaluated.
 
-        Their values will have the noise of the others: the mean square of the known errors is part of it if every
-        observation has one. The mean does not change; the variance decreases near the pending points (the "kriging
-        believer").
+        Their values will have the noise of the others: the mean square of the known errors is part of it if the last
+        observation has one, which past experiments may not have had. The mean does not change; the variance decreases
+        near the pending points (the "kriging believer").
         """
 
     @abstractmethod
@@ -183,6 +221,52 @@ class Tangent(NamedTuple):
     slope: FloatArray
 
 
+class Compared(NamedTuple):
+    r"""The recommended configuration, and the runner-up if there is one: q = 1 or 2.
+
+    Attributes
+    ----------
+    configs : (q,) Encoded
+    means : (s, q) float64
+        Posterior means of the transformed function.
+    solved, weights : (s, q, n) float64
+        L \ k(X, x) and K^-1 k(X, x).
+    """
+
+    configs: Encoded
+    means: FloatArray
+    solved: FloatArray
+    weights: FloatArray
+
+    def at(self, rows: NDArray[np.intp]) -> Compared:
+        """Return that of some of the draws."""
+        return Compared(self.configs, self.means[rows], self.solved[rows], self.weights[rows])
+
+
+class Change(NamedTuple):
+    """How an evaluation at m configurations changes the difference of two posterior means.
+
+    Attributes
+    ----------
+    mean : (s, m) float64
+        Present mean of the configuration that may become better than the recommended one.
+    sd : (s, m) float64
+        Standard deviation of the change, with a sign.
+    by_variance : (s, m) float64
+        Derivative of ``sd`` by the variance of the function.
+    by_covariances : (s, m, q) float64
+        Its derivatives by the covariances with the function at the compared configurations.
+    is_new : (s, m) bool
+        Whether it is the evaluated configuration, and not the runner-up.
+    """
+
+    mean: FloatArray
+    sd: FloatArray
+    by_variance: FloatArray
+    by_covariances: FloatArray
+    is_new: NDArray[np.bool_]
+
+
 @dataclass(frozen=True, eq=False)
 class KernelPredictor(Predictor):
     """Cholesky factors of s draws of one kernel, computed once, and predictions from them.
@@ -207,8 +291,11 @@ class KernelPredictor(Predictor):
     incumbent : (s, 1) float64, optional
     inverse : (s, n, n) float64, optional
         L^-1, see :meth:`for_search`.
+    rival : Compared, optional
+        See :meth:`compared`.
     last : tuple, optional
-        The last configurations, and the moments of the transformed function there.
+        The last configurations, and moments there: mean and variance of the transformed function, and its covariance
+        with that at the rival.
     """
 
     kernel: Kernel
@@ -222,7 +309,8 @@ class KernelPredictor(Predictor):
     tangent: Tangent | None = None
     incumbent: FloatArray | None = None
     inverse: FloatArray | None = None
-    last: tuple[Encoded, FloatArray, FloatArray] | None = field(default=None, init=False, repr=False)
+    rival: Compared | None = None
+    last: tuple[Encoded, FloatArray, FloatArray, FloatArray | None] | None = field(default=None, init=False, repr=False)
 
     @classmethod
     def factorise(
@@ -290,12 +378,30 @@ class KernelPredictor(Predictor):
         return (self.targets.common_noise(self.draws) + np.mean(np.square(self.targets.y_sd)))[:, None]
 
     @override
+    def compared(self, recommended: Encoded | None) -> Self:
+        if recommended is None:
+            return self if self.rival is None else replace(self, rival=None)
+        solved = self._solve(self.kernel.cross(recommended, self.train, self.draws))
+        weights = np.stack([solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)])
+        return replace(self, rival=Compared(recommended, self._transformed(recommended)[0], solved, weights))
+
+    @override
+    def doubts(self, recommended: Encoded, others: Encoded) -> FloatArray:
+        known = self.compared(recommended)
+        mean, variance, covariance = known._transformed(others)
+        assert known.rival is not None and covariance is not None
+        spread = variance + known._transformed(recommended)[1] - 2 * covariance[:, :, 0]
+        gap = mean - known.rival.means
+        return np.asarray(improvement(gap, np.sqrt(np.maximum(spread, 0.0))).mean(axis=0))
+
+    @override
     def linearised(self, best: float, believed: Encoded | None = None) -> Self:
         a = self.warp
         smallest = np.full((self.n_draws, 1), best)
+        if self.rival is not None:
+            smallest += self._untransformed(self.rival.means[:, :1])
         if believed is not None:
-            mean = self.latent(believed, 0.0, 1.0).mean
-            values = mean if a is None else unwarped(mean, a, self.pivot)
+            values = self._untransformed(self._transformed(believed)[0])
             smallest = np.minimum(smallest, values.min(axis=1, keepdims=True))
         if a is None:
             return replace(self, incumbent=smallest)
@@ -322,6 +428,7 @@ class KernelPredictor(Predictor):
             incumbent=None if self.incumbent is None else self.incumbent[rows],
             tangent=None if self.tangent is None else Tangent(self.tangent.offset[rows], self.tangent.slope[rows]),
             inverse=None if self.inverse is None else self.inverse[rows],
+            rival=None if self.rival is None else self.rival.at(rows),
         )
 
     @override
@@ -332,11 +439,16 @@ class KernelPredictor(Predictor):
 
     @override
     def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
-        return self._linearise(*self._transformed(new))
+        mean, variance, covariance = self._transformed(new)
+        if self.rival is not None and covariance is not None:
+            change = self._change(mean, variance, covariance, self.rival)
+            mean = change.mean
+            variance = np.square(change.sd)
+        return self._linearise(mean, variance)
 
     @override
     def latent(self, new: Encoded, y_mean: float, y_sd: float) -> Latent:
-        mean, variance = self._transformed(new)
+        mean, variance, _ = self._transformed(new)
         warp = self.draws.get("warp")
         noise = np.sqrt(self.targets.common_noise(self.draws))
         return Latent(mean, np.sqrt(variance), warp, y_mean, y_sd, noise, self.jitter, self.pivot)
@@ -355,7 +467,7 @@ class KernelPredictor(Predictor):
     def moments_with_gradient(self, new: Encoded) -> Moments:
         cross, slope = self.kernel.cross_gradient(new, self.train, self.draws)
         solved = self._solve(cross)
-        mean, variance = self._linearise(*self._moments(new, solved))
+        mean, variance = self._moments(new, solved)
         if self.inverse is None:
             precision_cross = np.stack([solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)])
         else:
@@ -363,6 +475,17 @@ class KernelPredictor(Predictor):
         both = np.stack([np.broadcast_to(self.weights[:, None], cross.shape), precision_cross], axis=2) @ slope
         mean_gradient = both[:, :, 0]
         variance_gradient = self.kernel.diagonal_gradient(new, self.draws) - 2 * both[:, :, 1]
+        if self.rival is not None:
+            prior, slope_of_prior = self.kernel.cross_gradient(new, self.rival.configs, self.draws)
+            change = self._change(mean, variance, self._covariances(prior, solved, self.rival), self.rival)
+            covariance_gradient = slope_of_prior - self.rival.weights[:, None] @ slope
+            sd_gradient = change.by_variance[..., None] * variance_gradient
+            sd_gradient += (change.by_covariances[:, :, None] @ covariance_gradient)[:, :, 0]
+            mean = change.mean
+            mean_gradient = mean_gradient * change.is_new[..., None]
+            variance = np.square(change.sd)
+            variance_gradient = 2 * change.sd[..., None] * sd_gradient
+        mean, variance = self._linearise(mean, variance)
         if self.tangent is not None:
             mean_gradient *= self.tangent.slope[..., None]
             variance_gradient *= np.square(self.tangent.slope)[..., None]
@@ -423,12 +546,15 @@ class KernelPredictor(Predictor):
             weights=_solve_weights(factor, whitened),
             jitter=np.maximum(self.jitter, jitter),
             inverse=None,
+            rival=None,
         )
 
     @property
     def _noise_of_running(self) -> FloatArray:
-        """Variance (s, 1) of the noise of an evaluation that is still running."""
-        return self.noise if np.all(self.targets.y_sd > 0) else self.targets.common_noise(self.draws)[:, None]
+        """Variance (s, 1) of the noise of an evaluation that is running, or the next: see :meth:`with_pending`."""
+        errors = self.targets.y_sd
+        known = np.mean(np.square(errors[errors > 0])) if errors.size and errors[-1] > 0 else 0.0
+        return np.asarray(self.targets.common_noise(self.draws)[:, None] + known)
 
     def _solve(self, cross: FloatArray) -> FloatArray:
         r"""Return V' = (L \ B)', (s, m, n)."""
@@ -436,12 +562,16 @@ class KernelPredictor(Predictor):
             return cross @ self.inverse.transpose(0, 2, 1)
         return np.stack([solve_lower(f, c) for f, c in zip(self.factor, cross, strict=True)])
 
-    def _transformed(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
-        """Return mean and variance of the transformed function; a repeated call with the same object is free."""
+    def _transformed(self, new: Encoded) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Return moments of the transformed function, see `last`; a repeated call with the same object is free."""
         last = self.last  # read once: another thread may replace it
         if last is None or last[0] is not new:
-            cross = self.kernel.cross(new, self.train, self.draws)
-            last = (new, *self._moments(new, self._solve(cross)))
+            solved = self._solve(self.kernel.cross(new, self.train, self.draws))
+            covariance = None
+            if self.rival is not None:
+                prior = self.kernel.cross(new, self.rival.configs, self.draws)
+                covariance = self._covariances(prior, solved, self.rival)
+            last = (new, *self._moments(new, solved), covariance)
             object.__setattr__(self, "last", last)
         return last[1:]
 
@@ -450,11 +580,46 @@ class KernelPredictor(Predictor):
         variance = self.kernel.diagonal(new, self.draws) - np.einsum("smn,smn->sm", solved, solved)
         return mean, np.maximum(variance, 0.0)
 
+    def _untransformed(self, t: FloatArray) -> FloatArray:
+        """Return T^-1(t) of each draw, (s, m), without the tangent."""
+        return t if self.warp is None else unwarped(t, self.warp, self.pivot)
+
+    @staticmethod
+    def _covariances(prior: FloatArray, solved: FloatArray, rival: Compared) -> FloatArray:
+        """Return the posterior covariances (s, m, q) with the compared configurations from those of the prior."""
+        return np.asarray(prior - solved @ rival.solved.transpose(0, 2, 1))
+
+    def _change(self, mean: FloatArray, variance: FloatArray, covariances: FloatArray, rival: Compared) -> Change:
+        """Return what :meth:`compared` describes, from moments at m configurations."""
+        total = variance + self._noise_of_running
+        root = np.sqrt(total)
+        sd = (variance - covariances[:, :, 0]) / root
+        by_variance = 1 / root - 0.5 * sd / total
+        by_covariances = np.zeros(covariances.shape)
+        by_covariances[:, :, 0] = -1 / root
+        is_new = np.ones(sd.shape, dtype=bool)
+        if covariances.shape[2] == 2:
+            best, second = np.split(rival.means, 2, axis=1)
+            sd_of_second = (covariances[:, :, 1] - covariances[:, :, 0]) / root
+            is_new = improvement(mean - best, np.abs(sd)) >= improvement(second - best, np.abs(sd_of_second))
+            mean = np.where(is_new, mean, second)
+            sd = np.where(is_new, sd, sd_of_second)
+            by_variance = np.where(is_new, by_variance, -0.5 * sd_of_second / total)
+            by_covariances[:, :, 1] = np.where(is_new, 0.0, 1 / root)
+        return Change(mean, sd, by_variance, by_covariances, is_new)
+
     def _linearise(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return moments of the linearised function from moments of the transformed function."""
         if self.tangent is None:
             return mean, variance
         return self.tangent.offset + self.tangent.slope * mean, np.square(self.tangent.slope) * variance
+
+
+def improvement(gap: FloatArray, sd: FloatArray) -> FloatArray:
+    """Return E[max(-t, 0)] of normal variables t with means ``gap``."""
+    sd = np.maximum(sd, _SMALLEST_CHANGE)
+    z = -gap / sd
+    return np.asarray(sd * (np.exp(log_phi(z)) + z * ndtr(z)))
 
 
 def _solve_weights(factor: FloatArray, whitened: FloatArray) -> FloatArray:

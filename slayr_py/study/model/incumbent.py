@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from ConfigSpace import Configuration
 from optuna import Study
 
 from slayr_py.acquisition import FrontTask, non_dominated
@@ -17,6 +18,8 @@ from slayr_py.study.storage.objectives import default_reference, given_reference
 from slayr_py.study.storage.trials import Observations
 from slayr_py.threads import one_thread
 
+_DRAWS = 64  # by which the runner-up is chosen
+_NO_DOUBT = 1e-12  # standard deviations of the targets; a repeated configuration has rounding errors
 _MOVED = 256  # random configurations, if none near the observed ones satisfies the constraints on inputs
 
 
@@ -40,13 +43,40 @@ def counts_as_noisy(options: SamplerOptions, observed: Sequence[Observations]) -
     return options.noisy or any(each.uncertain for each in observed)
 
 
-def incumbent(observed: Observations, posterior: Posterior, fixed: Fixed | None, noisy: bool) -> float | None:
-    """Return the value to improve on, or None if no feasible value is known.
+class Incumbent(NamedTuple):
+    """What to improve on.
+
+    Attributes
+    ----------
+    value : float or None
+        None if no feasible value is known.
+    recommended : tuple of Configuration
+        If the value is a posterior mean: the configuration that is predicted to have it and, if another one was
+        observed, the one that is most likely to be better.
+    """
+
+    value: float | None
+    recommended: tuple[Configuration, ...] = ()
+
+
+def incumbent(observed: Observations, posterior: Posterior, fixed: Fixed | None, noisy: bool) -> Incumbent:
+    """Return what to improve on.
 
     With fixed values it is the best with these values, or the best prediction there if none was observed.
     """
-    values = _values([observed], [posterior], fixed, noisy)
-    return None if values is None else observed.best_of(values[:, 0])
+    known = _known([observed], [posterior], fixed, noisy)
+    if known is None:
+        return Incumbent(None)
+    values = known.values[:, 0]
+    best = observed.best_of(values)
+    if not noisy or known.configs is None:
+        return Incumbent(best)
+    rows = [int(np.flatnonzero(values == best)[0])]
+    with one_thread():
+        doubts = posterior.predictor(_DRAWS).doubts(known.configs[rows], known.configs)
+    if doubts.max() > _NO_DOUBT:
+        rows.append(int(np.argmax(doubts)))
+    return Incumbent(best, tuple(posterior.encoder.decode(known.configs[rows])))
 
 
 def front_of(
@@ -63,7 +93,8 @@ def front_of(
     """
     goals = goals_of(study)
     sign = np.array([goal.sign for goal in goals])
-    values = _values(observed, posteriors, fixed, noisy)
+    found = _known(observed, posteriors, fixed, noisy)
+    values = None if found is None else found.values
     known = np.column_stack([each.y for each in observed]) if values is None else values
     best = non_dominated(sign * known)
     if values is not None:
@@ -94,10 +125,17 @@ def front_task(
     return FrontTask(posteriors, rows, point, scales, feasibility, fixed)
 
 
-def _values(
+class _Known(NamedTuple):
+    """Values (n, p) of configurations, and the configurations if the values are predictions."""
+
+    values: FloatArray
+    configs: Encoded | None
+
+
+def _known(
     observed: Sequence[Observations], posteriors: Sequence[Posterior], fixed: Fixed | None, noisy: bool
-) -> FloatArray | None:
-    """Return the values (n, p) of the feasible configurations with the fixed values.
+) -> _Known | None:
+    """Return the values of the feasible configurations with the fixed values.
 
     If all configurations violate constraints on inputs, they are predictions at the nearest ones that do not.
     """
@@ -110,19 +148,19 @@ def _values(
             encoded, allowed = first.encoder.resolve(
                 first.encoder.uniform(_MOVED, np.random.default_rng(0), fixed), fixed
             )
-        return np.column_stack([_means(posterior, encoded[np.flatnonzero(allowed)]) for posterior in posteriors])
+        return _predicted(posteriors, encoded[np.flatnonzero(allowed)])
     rows = observed[0].usable(first.train, fixed)
     if rows.any() and not noisy:
-        return np.column_stack([each.y[rows] for each in observed])
+        return _Known(np.column_stack([each.y[rows] for each in observed]), None)
     configs = first.train[rows]
     if not rows.any():
         assert fixed is not None
         encoded, allowed = first.encoder.resolve(np.vstack([first.train.unit_values, fixed.example]), fixed)
         configs = encoded[allowed]
-    return np.column_stack([_means(posterior, configs) for posterior in posteriors])
+    return _predicted(posteriors, configs)
 
 
-def _means(posterior: Posterior, configs: Encoded) -> FloatArray:
+def _predicted(posteriors: Sequence[Posterior], configs: Encoded) -> _Known:
     """Return posterior means, which replace observed values.
 
     The smallest noisy value is partly measurement error, so improvement must not be measured from it. The best
@@ -132,4 +170,5 @@ def _means(posterior: Posterior, configs: Encoded) -> FloatArray:
     """
     # One thread, as in the search that follows, so that the last bits do not depend on the machine.
     with one_thread():
-        return posterior.predict(configs).centre_and_spread()[0]
+        means = [posterior.predict(configs).centre_and_spread()[0] for posterior in posteriors]
+    return _Known(np.column_stack(means), configs)

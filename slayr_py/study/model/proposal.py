@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.acquisition import OptimumPrior, SearchKeywords, Suggestion, suggest, suggest_tradeoff
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.space import Encoder, Fixed, FloatArray, jsonable
-from slayr_py.study.model.incumbent import Front, counts_as_noisy, front_of, incumbent
+from slayr_py.study.model.incumbent import Front, Incumbent, counts_as_noisy, front_of, incumbent
 from slayr_py.study.model.loop_fits import entries_of_all, fit_entries
 from slayr_py.study.model.proposer import FittedModels, Proposer
 from slayr_py.study.model.session import Phase
@@ -79,7 +79,7 @@ class Proposal(AbstractContextManager["Proposal"]):
     fixed: Fixed | None = None
     _seconds: Seconds = field(default_factory=lambda: Seconds(fit=0.0, acquisition=0.0))
     _lock: ExitStack = field(default_factory=ExitStack)
-    _improved: float | Front | None = None
+    _improved: Incumbent | Front = field(default_factory=lambda: Incumbent(None))
     _beyond: float | None = None
     _known: set[int] = field(default_factory=set)
 
@@ -144,6 +144,8 @@ class Proposal(AbstractContextManager["Proposal"]):
                     **terms,
                 )
 
+            improved = self._improved
+
             def improve_on(best: float | None) -> Suggestion:
                 return suggest(
                     fitted.posterior,
@@ -151,11 +153,12 @@ class Proposal(AbstractContextManager["Proposal"]):
                     best=best,
                     t=self.trial.number + 1 - len(self.design),
                     rng=np.random.default_rng(self.stream),
+                    recommended=improved.recommended,
                     least_feasible=least_feasible,
                     **terms,
                 )
 
-            suggestion = improve_on(self._improved)
+            suggestion = improve_on(improved.value)
             self._beyond = self._useful_value(fitted.posterior, suggestion)
             return suggestion if self._beyond is None else improve_on(self._beyond)
 
@@ -183,12 +186,12 @@ class Proposal(AbstractContextManager["Proposal"]):
     def _useful_value(self, posterior: Posterior, suggestion: Suggestion) -> float | None:
         """Return the value to improve on if the expected improvement is below the user's tolerance, else None."""
         options = self.proposer.options
-        if options.tolerance is None or not isinstance(self._improved, float):
+        if options.tolerance is None or isinstance(self._improved, Front) or self._improved.value is None:
             return None
         gain = options.criterion.gain(suggestion.value)
         if gain is None or gain * abs(posterior.y_sd) >= options.tolerance:
             return None
-        return self._improved + (options.tolerance if self.observed[0].maximize else -options.tolerance)
+        return self._improved.value + (options.tolerance if self.observed[0].maximize else -options.tolerance)
 
     def fit_more_draws(self, fitted: FittedModels, suggestion: Suggestion) -> FittedModels | None:
         """Continue the fit with four times the draws if the acquisition is uncertain and more draws would help.
@@ -243,7 +246,9 @@ class Proposal(AbstractContextManager["Proposal"]):
             entries = {"name": "ehvi", "reference": front.reference.tolist(), "front": front.size}
         else:
             criterion = self.proposer.options.criterion
-            entries = {"name": criterion.name, **criterion.options(), "best": self._improved}
+            entries = {"name": criterion.name, **criterion.options(), "best": self._improved.value}
+            if self._improved.recommended and criterion.is_of_means:
+                entries["recommended"] = [to_params(config) for config in self._improved.recommended]
         error = suggestion.error if np.isfinite(suggestion.error) else None
         entry = cast(AcquisitionEntry, {**entries, "value": float(suggestion.value), "error": error})
         if self._beyond is not None:

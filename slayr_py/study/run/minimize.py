@@ -16,7 +16,7 @@ from optuna.storages import BaseStorage
 from typing_extensions import Unpack
 
 from slayr_py.arguments import check_integer, check_number
-from slayr_py.errors import DataError, InferenceError, level_outside
+from slayr_py.errors import DataError, SlayrError, level_outside
 from slayr_py.space import Encoder, Space
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.loop import Callback, run_loop
@@ -349,7 +349,7 @@ def _stops(rule: Regret | None, study: Study, bar: ProgressBar) -> bool:
 def _show_recommendation(result: Result, bar: ProgressBar) -> None:
     try:
         bar.recommend(result.recommended)
-    except InferenceError as error:
+    except SlayrError as error:
         warnings.warn(f"no configuration is recommended: {error}", RuntimeWarning, stacklevel=level_outside())
 
 

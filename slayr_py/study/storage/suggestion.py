@@ -94,6 +94,9 @@ class AcquisitionEntry(TypedDict):
     best: NotRequired[float | None]
     """Value to improve on, in the objective's units and sign; absent with several objectives."""
 
+    recommended: NotRequired[list[dict[str, Any]]]
+    """Parameters of the configuration whose posterior mean it is, and of the runner-up, if posterior means improve."""
+
     reference: NotRequired[list[float]]
     """Reference point of several objectives."""
 

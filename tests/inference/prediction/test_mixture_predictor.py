@@ -57,6 +57,10 @@ def test_pending_points_and_the_tangent(stacked, new):
     alone = predictor.with_pending(new[:1]).moments(new)[1][:, :1]
     np.testing.assert_allclose(alone, prior * predictor.noise / (prior + predictor.noise), rtol=1e-5)
     assert predictor.linearised(0.0).moments(new)[0].shape == mean.shape
+    compared = predictor.compared(new[:1]).linearised(0.0)
+    np.testing.assert_allclose(compared.incumbent, before[0][:, :1], atol=1e-10)
+    np.testing.assert_allclose(compared.moments(new)[1][:, 0], 0, atol=1e-12)
+    np.testing.assert_allclose(compared.compared(None).moments(new)[1], before[1], rtol=1e-10)
     assert predictor.warp is None
 
 

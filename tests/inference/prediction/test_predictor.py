@@ -212,16 +212,81 @@ def test_known_errors_add_to_the_noise_of_a_further_observation(branin_posterior
     np.testing.assert_allclose(told.noise, noise + np.mean(errors**2))
 
 
-@pytest.mark.parametrize("smallest", [0.0, 0.1], ids=["an exact value", "errors of all"])
-def test_a_running_evaluation_has_known_errors_if_all_values_have_them(branin_posterior, smallest):
+@pytest.mark.parametrize(("first", "last"), [(0.6, 0.0), (0.0, 0.6), (0.1, 0.6)])
+def test_a_running_evaluation_has_known_errors_if_the_last_value_has_one(branin_posterior, first, last):
     predictor = branin_posterior.predictor(5)
-    targets = predictor.targets._replace(y_sd=np.linspace(smallest, 0.6, len(predictor.train)))
+    errors = np.linspace(first, last, len(predictor.train))
+    targets = predictor.targets._replace(y_sd=errors)
     told = KernelPredictor.factorise(predictor.kernel, predictor.train, targets, predictor.draws)
     pending = branin_posterior.encoder.encode(branin_posterior.encoder.sobol(1, 50))
     variance = told.moments(pending)[1]
-    noise = told.noise if smallest else predictor.noise
+    noise = predictor.noise + (np.mean(np.square(errors[errors > 0])) if last else 0.0)
     expected = variance * noise / (variance + noise)  # of a normal function after one noisy value
     np.testing.assert_allclose(told.with_pending(pending).moments(pending)[1], expected, rtol=1e-6)
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("pending", [0, 2])
+@pytest.mark.parametrize("fixture", ["branin_posterior", "mixed_posterior"])
+def test_compared_moments_are_those_of_the_means_after_an_evaluation(fixture, pending, request):
+    """One standard deviation of a new value moves the difference of two posterior means by the compared one."""
+    posterior = request.getfixturevalue(fixture)
+    encoder = posterior.encoder
+    predictor = posterior.predictor(20).with_pending(encoder.encode(encoder.sobol(pending, 50)))
+    recommended = encoder.encode(encoder.sobol(1, 52))
+    new = encoder.encode(encoder.sobol(4, 51))
+    mean, variance = predictor.compared(recommended).linearised(0.0).moments(new)
+    at_recommended = predictor.moments(recommended)[0]
+    np.testing.assert_allclose(mean, predictor.moments(new)[0])
+    np.testing.assert_allclose(predictor.compared(recommended).linearised(0.1).incumbent, at_recommended + 0.1)
+    y = mean_at_train(predictor)
+    for i in range(4):
+        told = predictor.moments(new[[i]])[0] + np.sqrt(predictor.moments(new[[i]])[1] + predictor.noise)
+        targets = Targets(np.hstack([y, told]), np.zeros(y.shape[1] + 1), posterior.model.noise_floor)
+        train = predictor.train.concatenate(new[[i]])
+        after = KernelPredictor.factorise(posterior.kernel, train, targets, predictor.draws)
+        moved = after.moments(new[[i]])[0] - mean[:, [i]] - (after.moments(recommended)[0] - at_recommended)
+        np.testing.assert_allclose(np.square(moved[:, 0]), variance[:, i], rtol=1e-5, atol=1e-10)
+    assert np.all(predictor.compared(recommended).linearised(0.0).moments(recommended)[1] < 1e-12)
+
+
+def mean_at_train(predictor):
+    """Return observations whose posterior is that of a predictor: K alpha + mu."""
+    covariance = predictor.factor @ predictor.factor.transpose(0, 2, 1)
+    return predictor.draws["mu"][:, None] + np.einsum("sij,sj->si", covariance, predictor.weights)
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+@pytest.mark.parametrize("several", [False, True])
+def test_gradients_of_compared_moments(several, prepared, branin_posterior):
+    encoder = branin_posterior.encoder
+    recommended = encoder.encode(encoder.sobol(2 if several else 1, 52))
+    predictor = branin_posterior.predictor(7).compared(recommended).linearised(0.0)
+    predictor = predictor.for_search() if prepared else predictor
+    values = np.random.default_rng(0).random((5, 2))
+
+    def at(v):
+        return Encoded(v, np.ones(v.shape, dtype=bool), encoder)
+
+    found = predictor.moments_with_gradient(at(values))
+    for place, expected in zip(found[:2], predictor.moments(at(values)), strict=True):
+        np.testing.assert_allclose(place, expected, rtol=1e-9)
+    h = 1e-6
+    for j in range(2):
+        step = h * np.eye(2)[j]
+        above = predictor.moments(at(values + step))
+        below = predictor.moments(at(values - step))
+        np.testing.assert_allclose(found.mean_gradient[..., j], (above[0] - below[0]) / (2 * h), rtol=1e-5, atol=1e-5)
+        slope = (above[1] - below[1]) / (2 * h)
+        np.testing.assert_allclose(found.variance_gradient[..., j], slope, rtol=1e-4, atol=1e-5)
+    if several:  # beside the recommended one, the runner-up is what an evaluation may improve
+        runner_up = branin_posterior.predictor(7).moments(recommended)[0][:, 1:]
+        is_new = found.mean != runner_up
+        assert is_new.any() and not predictor.moments_with_gradient(recommended[:1]).mean_gradient.any()
+        np.testing.assert_allclose(predictor.moments(recommended[:1])[0], runner_up)
+        assert np.all(predictor.moments(recommended[:1])[1] > 1e-6)
+    plain = predictor.compared(None)
+    np.testing.assert_allclose(plain.moments(at(values))[1], branin_posterior.predictor(7).moments(at(values))[1])
 
 
 def test_nearly_singular_covariances_are_still_factored(branin_posterior):

@@ -55,7 +55,10 @@ def test_an_improvement_below_the_tolerance_is_sought_further_away(direction, pl
     assert large[0] != plain[0] and large[1]["value"] < plain[1]["value"]
 
 
-@pytest.mark.parametrize(("options", "known"), [({"noisy": True}, "best"), ({"tolerance": 5.0}, "beyond")])
+@pytest.mark.parametrize(
+    ("options", "known"),
+    [({"noisy": True}, "best"), ({"tolerance": 5.0}, "beyond"), ({"noisy": True, "tolerance": 5.0}, "beyond")],
+)
 def test_a_record_has_the_best_value_with_which_the_criterion_is_that_of_the_search(options, known, plane, quick):
     study = create_study(plane, n_initial=4, seed=2, **options, **quick)
     for _ in range(6):
@@ -64,8 +67,48 @@ def test_a_record_has_the_best_value_with_which_the_criterion_is_that_of_the_sea
     used = suggestion(study.trials[-1])["acquisition"]
     posterior = posterior_of(study, 5)
     assert known in used
-    values = criterion_values(posterior, [study.trials[-1].params], used["name"], best=used.get("beyond", used["best"]))
+    assert ("recommended" in used) == ("noisy" in options)
+    values = criterion_values(
+        posterior,
+        [study.trials[-1].params],
+        used["name"],
+        best=used.get("beyond", used["best"]),
+        recommended=used.get("recommended", ()),
+    )
     assert values == pytest.approx([used["value"]], rel=1e-6)
+
+
+def test_a_lucky_value_of_a_noisy_objective_is_checked(quick):
+    """Nothing else tells whether the recommended level is as good as its only value."""
+    space = ConfigurationSpace({"level": ["worst", "good", "fair"]})
+    design = [{"level": level} for level in ("worst", "good", "fair", "good", "fair", "good", "fair")]
+    study = create_study(space, noisy=True, seed=2, initial_configs=design, **quick)
+    values = {"worst": [-1.6], "good": [0.6, -0.5, 0.1], "fair": [0.1, 1.2, 0.7]}
+    for config in design:
+        study.tell(ask(study), values[config["level"]].pop(0))
+    trial = ask(study)
+    used = suggestion(study.trials[-1])
+    assert used["acquisition"]["recommended"] == [{"level": "worst"}, {"level": "good"}]
+    assert trial.params == {"level": "worst"} and "note" not in used
+
+
+def test_levels_that_are_known_well_are_evaluated_where_a_mistake_is_likeliest(quick):
+    """Improvements are tiny then; a search that explored would evaluate the worst levels too."""
+    space = ConfigurationSpace({"level": ["good", "fair", "bad", "worse"]})
+    means = {"good": 0.0, "fair": 0.3, "bad": 4.0, "worse": 8.0}
+    design = [{"level": level} for level in means] * 4
+    study = create_study(space, noisy=True, seed=2, initial_configs=design, priors={"sigma_n": 0.05}, **quick)
+    for i in range(len(design)):
+        trial = ask(study)
+        study.tell(trial, means[trial.params["level"]] + 0.1 * (-1) ** (i // 4))
+    suggested = set()
+    for _ in range(4):
+        trial = ask(study)
+        record = suggestion(study.trials[-1])
+        assert record["acquisition"]["value"] < 1e-8 and "note" not in record
+        suggested.add(trial.params["level"])
+        study.tell(trial, means[trial.params["level"]])
+    assert suggested <= {"good", "fair"}
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")

@@ -141,3 +141,19 @@ def test_a_failed_last_fit_warns(plane, quick, monkeypatch):
     )
     with pytest.warns(RuntimeWarning, match="no configuration is recommended: x"):
         minimize(lambda c: c["x"], plane, budget=5, n_initial=4, seed=1, noisy=True, progress=False, **quick)
+
+
+def test_a_noisy_study_without_a_feasible_trial_returns_its_result(plane, quick):
+    with pytest.warns(RuntimeWarning, match="no configuration is recommended: .* no feasible trial"):
+        result = minimize(
+            lambda config: (1.0, {"excess": 1.0 + config["x"] ** 2}),
+            plane,
+            budget=5,
+            n_initial=3,
+            seed=1,
+            noisy=True,
+            constraints=["excess <= 0"],
+            progress=False,
+            **quick,
+        )
+    assert len(result.trials) == 5
