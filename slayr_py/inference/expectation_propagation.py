@@ -46,7 +46,8 @@ CONVERGED = Tolerance(1e-5, np.inf)
 """For predictions."""
 
 CONVERGED_EVIDENCE = Tolerance(0.1, 1e-3)
-"""For the log evidence, whose error was then at most 0.002 in loops, and 0.02 for 150 observations at 4 places."""
+"""For the log evidence, whose error was then at most 0.002 in loops, and 0.012 for 100 to 150 observations at up to
+four places."""
 
 _STEPS = 500  # only ends iterations that do not converge; 150 observations at 4 places needed 256
 _SHARE = 0.7  # of a change that is made, after the first step; the sites of close observations otherwise oscillate
