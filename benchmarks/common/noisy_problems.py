@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from ConfigSpace import ConfigurationSpace, Float
 
-from benchmarks.common.problems import PROBLEMS, Problem, point
+from benchmarks.common.problems import PROBLEMS, Problem, box, point
 
 Config = Mapping[str, Any]
 
@@ -22,10 +22,6 @@ SHARES = {"5%": 0.05, "20%": 0.2, "50%": 0.5}
 
 _SAMPLE = 2000  # configurations behind the standard deviation of a function
 _MATERIALS = {"a": (1.0, 0.2), "b": (0.2, 0.5), "c": (0.0, 0.7), "d": (0.6, 0.4), "e": (2.0, 0.9)}
-
-
-def box(dimension: int, limit: float) -> ConfigurationSpace:
-    return ConfigurationSpace({f"x{i}": (-limit, limit) for i in range(1, dimension + 1)})
 
 
 def sphere(config: Config) -> float:
@@ -64,10 +60,10 @@ FUNCTIONS = {
     "branin": PROBLEMS["branin"],
     "hartmann3": PROBLEMS["hartmann3"],
     "hartmann6": PROBLEMS["hartmann6"],
-    "sphere": Problem(box(4, 2.0), sphere, 0.0),
+    "sphere": Problem(box(4, -2.0, 2.0), sphere, 0.0),
     "camel": Problem(ConfigurationSpace({"x1": (-2.0, 2.0), "x2": (-1.0, 1.0)}), six_hump_camel, -1.0316284534898774),
-    "many minima": Problem(box(3, 2.0), many_minima, -9.0),
-    "valley": Problem(box(2, 2.0), valley, 0.0),
+    "many minima": Problem(box(3, -2.0, 2.0), many_minima, -9.0),
+    "valley": Problem(box(2, -2.0, 2.0), valley, 0.0),
     "recipe": Problem(recipe_space(), recipe, 0.0),
 }
 

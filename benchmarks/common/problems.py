@@ -162,7 +162,8 @@ def tree(depth: int) -> Problem:
     return Problem(space, partial(decision_tree, depth=depth), 0.1)
 
 
-def _box(dimension: int, lower: float, upper: float) -> ConfigurationSpace:
+def box(dimension: int, lower: float, upper: float) -> ConfigurationSpace:
+    """Return a space of x1, ..., x<dimension> with equal ranges."""
     return ConfigurationSpace({f"x{i}": (lower, upper) for i in range(1, dimension + 1)})
 
 
@@ -178,14 +179,14 @@ _SQUARE: dict[str, Any] = {"x1": (-1.0, 1.0), "x2": (-1.0, 1.0)}
 PROBLEMS = {
     "branin": Problem(_BRANIN, branin, _BRANIN_MINIMUM),
     "branin, noisy": Problem(_BRANIN, branin, _BRANIN_MINIMUM, 2.56),
-    "hartmann3": Problem(_box(3, 0.0, 1.0), hartmann3, -3.8627797873326597),
-    "hartmann6": Problem(_box(6, 0.0, 1.0), hartmann6, _HARTMANN6_MINIMUM),
-    "hartmann6, noisy": Problem(_box(6, 0.0, 1.0), hartmann6, _HARTMANN6_MINIMUM, 0.0193),
-    "ackley5": Problem(_box(5, -5.0, 10.0), ackley5, 0.0),
-    "styblinski-tang5": Problem(_box(5, -5.0, 5.0), styblinski_tang5, 5 * -39.166165703771412),
-    "dixon-price4": Problem(_box(4, -10.0, 10.0), dixon_price4, 0.0),
-    "powell8": Problem(_box(8, -4.0, 5.0), powell8, 0.0),
-    "griewank5 of 10": Problem(_box(10, -300.0, 600.0), griewank5, 0.0),
+    "hartmann3": Problem(box(3, 0.0, 1.0), hartmann3, -3.8627797873326597),
+    "hartmann6": Problem(box(6, 0.0, 1.0), hartmann6, _HARTMANN6_MINIMUM),
+    "hartmann6, noisy": Problem(box(6, 0.0, 1.0), hartmann6, _HARTMANN6_MINIMUM, 0.0193),
+    "ackley5": Problem(box(5, -5.0, 10.0), ackley5, 0.0),
+    "styblinski-tang5": Problem(box(5, -5.0, 5.0), styblinski_tang5, 5 * -39.166165703771412),
+    "dixon-price4": Problem(box(4, -10.0, 10.0), dixon_price4, 0.0),
+    "powell8": Problem(box(8, -4.0, 5.0), powell8, 0.0),
+    "griewank5 of 10": Problem(box(10, -300.0, 600.0), griewank5, 0.0),
     "func2c": Problem(ConfigurationSpace(_SQUARE | {"h1": [*range(3)], "h2": [*range(5)]}), func2c, 2 * _CAMEL_MINIMUM),
     "func3c": Problem(
         ConfigurationSpace(_SQUARE | {"h1": [*range(3)], "h2": [*range(5)], "h3": [*range(4)]}),
@@ -201,6 +202,6 @@ PROBLEMS = {
 
 EMBEDDED = {
     "branin of 50": Problem(ConfigurationSpace(_BRANIN_RANGES | _UNUSED), branin, _BRANIN_MINIMUM),
-    "hartmann6 of 50": Problem(_box(50, 0.0, 1.0), hartmann6, _HARTMANN6_MINIMUM),
+    "hartmann6 of 50": Problem(box(50, 0.0, 1.0), hartmann6, _HARTMANN6_MINIMUM),
 }
 """Functions of a few of 50 parameters."""

@@ -5,8 +5,8 @@
 
 All problems of benchmarks.common.noisy_problems, with the same initial design, and the same noise in trial t of a seed,
 for all samplers. After 25 and 50 evaluations a run has the regret of three configurations, by the values without noise
-and relative to the standard deviation of the function: the best one that was evaluated, which nobody knows; the one
-with the best observation; and the recommended one. slayr_py recommends the evaluated configuration with the best
+and relative to the standard deviation of the function. They are the best evaluated one, which a user cannot know, the
+one with the best observation, and the recommended one. slayr_py recommends the evaluated configuration with the best
 posterior mean. For the others it is the mean of a model of BoTorch (`benchmarks.optimisation.peers`).
 
 Printed are geometric means of the recommended one's regret, which counts as 1e-4 if it is smaller, over all problems of
@@ -68,7 +68,7 @@ def run(name: str, problem: Problem, sampler: str, seed: int) -> list[dict[str, 
                 "observed": exact[int(np.argmin(told.values))],
                 "recommended": problem.objective(recommendation(optimiser, told)),
             }
-            regrets = {kind: (value - problem.minimum) / unit for kind, value in chosen.items()}
+            regrets = {column: (found - problem.minimum) / unit for column, found in chosen.items()}
             key = {"problem": name, "sampler": sampler, "seed": seed, "evaluations": number + 1}
             rows.append(key | regrets | {"seconds": round(seconds, 2)})
     return rows

@@ -239,7 +239,7 @@ def test_compared_moments_are_those_of_the_means_after_an_evaluation(fixture, pe
     at_recommended = predictor.moments(recommended)[0]
     np.testing.assert_allclose(mean, predictor.moments(new)[0])
     np.testing.assert_allclose(predictor.compared(recommended).linearised(0.1).incumbent, at_recommended + 0.1)
-    y = mean_at_train(predictor)
+    y = observations_behind(predictor)
     for i in range(4):
         told = predictor.moments(new[[i]])[0] + np.sqrt(predictor.moments(new[[i]])[1] + predictor.noise)
         targets = Targets(np.hstack([y, told]), np.zeros(y.shape[1] + 1), posterior.model.noise_floor)
@@ -250,7 +250,7 @@ def test_compared_moments_are_those_of_the_means_after_an_evaluation(fixture, pe
     assert np.all(predictor.compared(recommended).linearised(0.0).moments(recommended)[1] < 1e-12)
 
 
-def mean_at_train(predictor):
+def observations_behind(predictor):
     """Return observations whose posterior is that of a predictor: K alpha + mu."""
     covariance = predictor.factor @ predictor.factor.transpose(0, 2, 1)
     return predictor.draws["mu"][:, None] + np.einsum("sij,sj->si", covariance, predictor.weights)
