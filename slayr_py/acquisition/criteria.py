@@ -22,18 +22,23 @@ from slayr_py.acquisition.functions import (
     SMALLEST_VARIANCE,
     beta_schedule,
     expected_improvement,
-    log_cdf,
     log_expected_improvement,
-    log_h,
-    log_h_over_phi,
     log_mean_exp,
-    log_mills,
     lower_confidence_bound,
     probability_of_improvement,
 )
 from slayr_py.acquisition.warped_improvement import log_improvement_above_pivot, log_warped_improvement
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.inference import Chains, Moments, log_sum_exp, standard_error
+from slayr_py.inference import (
+    Chains,
+    Moments,
+    log_cdf,
+    log_h,
+    log_h_over_phi,
+    log_mills,
+    log_sum_exp,
+    standard_error,
+)
 from slayr_py.space import FloatArray
 
 # Standard deviations of the targets are multiplied by `State.scale` in each of these.

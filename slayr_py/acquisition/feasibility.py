@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from slayr_py.acquisition.functions import SMALLEST_VARIANCE, log_cdf, log_mean_exp, log_mills
-from slayr_py.inference import Posterior, Predictor, log_sum_exp
+from slayr_py.acquisition.functions import SMALLEST_VARIANCE, log_mean_exp
+from slayr_py.inference import Posterior, Predictor, log_cdf, log_mills, log_sum_exp
 from slayr_py.space import Encoded, FloatArray
 
 WANTED_SUCCESS = 0.5  # measured in docs/decisions/failures.md

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import erfcx, log_ndtr, ndtr
+from scipy.special import ndtr
 
 from slayr_py.arguments import check_probability
 from slayr_py.errors import DataError
-from slayr_py.inference import log_phi, log_sum_exp, mixture_moments
+from slayr_py.inference import log_h, log_sum_exp, mixture_moments
 from slayr_py.space import FloatArray
 
-SQRT_2PI = np.sqrt(2 * np.pi)  # 1 / phi(0)
 SMALLEST_VARIANCE = 1e-20  # for targets with variance 1; keeps the logarithm finite at observed points
-TAIL = -50.0  # for smaller z the asymptotic series of h / phi is exact to rounding
 
 
 def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) -> FloatArray:
@@ -122,46 +120,6 @@ def beta_schedule(t: int, dimension: float, delta: float) -> float:
     if not isinstance(dimension, int | float | np.number) or not dimension >= 1:
         raise DataError(f"dimension must be at least 1, got {dimension!r}")
     return float(2 * (np.log(dimension) + 2 * np.log(t) + np.log(np.pi**2 / 6) - np.log(delta)))
-
-
-def log_h(z: FloatArray) -> FloatArray:
-    """Return log(phi(z) + z Phi(z)) without cancellation (Ament et al. 2023, eq. 9)."""
-    z = np.asarray(z, dtype=np.float64)
-    top = np.maximum(z, -1.0)
-    value = np.log(np.exp(log_phi(top)) + top * ndtr(top))
-    return np.where(z > -1.0, value, log_phi(z) + _log_bracket(z))
-
-
-def log_h_over_phi(z: FloatArray) -> FloatArray:
-    """Return log(h(z) / phi(z)); in the lower tail log h - log phi would lose digits, so it is computed directly."""
-    return np.where(z > -1.0, log_h(z) - log_phi(z), _log_bracket(z))
-
-
-def log_mills(z: FloatArray) -> FloatArray:
-    """Return log(Phi(z) / phi(z)), the logarithm of Mills' ratio at -z, accurate in the lower tail."""
-    return np.where(z > -1.0, log_cdf(z) - log_phi(z), np.log(mills(np.minimum(z, -1.0))))
-
-
-def mills(z: FloatArray) -> FloatArray:
-    """Return Phi(z) / phi(z) for z <= 0; its value at 0 above."""
-    return np.asarray(0.5 * SQRT_2PI * erfcx(-np.minimum(z, 0.0) / np.sqrt(2)))
-
-
-def _log_bracket(z: FloatArray) -> FloatArray:
-    """Return the logarithm of 1 + z Phi / phi at z <= -1; below TAIL the sum cancels."""
-    middle = np.clip(z, TAIL, -1.0)
-    return np.asarray(np.log(np.where(z < TAIL, bracket_series(z), 1 + middle * mills(middle))))
-
-
-def bracket_series(z: FloatArray) -> FloatArray:
-    """Return 1 + z Phi / phi at z <= TAIL: u (1 - 3u + 15u^2 - 105u^3 + 945u^4), u = 1/z^2; the value at TAIL above."""
-    u = 1 / np.square(np.minimum(z, TAIL))
-    return np.asarray(u * (1 - u * (3 - u * (15 - u * (105 - u * 945)))))
-
-
-def log_cdf(z: FloatArray) -> FloatArray:
-    """Return the logarithm of the standard normal distribution function."""
-    return np.asarray(log_ndtr(z))
 
 
 def _moments(mean: ArrayLike, sd: ArrayLike) -> tuple[FloatArray, FloatArray]:

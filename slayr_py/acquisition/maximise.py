@@ -290,14 +290,13 @@ def _merit(
     ``believed`` are those whose believed values count as observed ones, ``compared`` those of ``recommended``.
     """
     predictor = posterior.predictor(n_draws).with_pending(running)
-    is_of_means = len(compared) > 0 and criterion.is_of_means
-    if is_of_means:
+    if len(compared) and criterion.is_of_means:
         beyond = best - _standardised(posterior, float(posterior.predict(compared[:1]).centre_and_spread()[0][0]))
         predictor = predictor.compared(compared).linearised(beyond, believed)
     else:
         predictor = predictor.linearised(best, believed)
     state = State(best, t, len(posterior.encoder.names))
-    return OneObjective(predictor, posterior.n_chains, criterion, state, is_of_means=is_of_means)
+    return OneObjective(predictor, posterior.n_chains, criterion, state)
 
 
 def _most_draws(posteriors: Sequence[Posterior], effort: Effort) -> int:

@@ -100,8 +100,6 @@ class OneObjective(Merit):
     state : State
     is_rough : bool
         Whether the tangents of the inverse warps may replace them, to compare many points.
-    is_of_means : bool
-        Whether the predictor is `Predictor.compared`.
     """
 
     predictor: Predictor
@@ -109,12 +107,11 @@ class OneObjective(Merit):
     criterion: Acquisition
     state: State
     is_rough: bool = False
-    is_of_means: bool = False
 
     @property
     def least(self) -> float:  # type: ignore[override]
         """Return the smallest meaningful value of the criterion."""
-        least = self.criterion.least_of_means if self.is_of_means else self.criterion.least
+        least = self.criterion.least_of_means if self.predictor.is_compared else self.criterion.least
         return self.criterion.at_scale(least, self.drawn_state.scale)
 
     @property
@@ -164,11 +161,11 @@ class OneObjective(Merit):
 
     @override
     def exploring(self) -> OneObjective:
-        return replace(self, criterion=Uncertainty(), predictor=self.predictor.compared(None), is_of_means=False)
+        return replace(self, criterion=Uncertainty(), predictor=self.predictor.compared(None))
 
     @override
     def nothing(self) -> OneObjective:
-        return replace(self, criterion=NoCriterion(), predictor=self.predictor.compared(None), is_of_means=False)
+        return replace(self, criterion=NoCriterion(), predictor=self.predictor.compared(None))
 
     def error(self, encoded: Encoded, chains: list[Chains]) -> float:
         """Return the Monte Carlo standard error of the criterion at one configuration."""

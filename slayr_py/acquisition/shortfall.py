@@ -31,9 +31,8 @@ import numpy as np
 from scipy.special import ndtr
 from typing_extensions import override
 
-from slayr_py.acquisition.functions import SQRT_2PI, TAIL, bracket_series, mills
 from slayr_py.acquisition.truncated_rule import truncated_rule
-from slayr_py.inference import normal_form, warp_range, warped
+from slayr_py.inference import SQRT_2PI, TAIL, bracket_series, mills, normal_form, warp_range, warped
 from slayr_py.space import FloatArray
 
 _NODES = 8  # of the Gauss rule; the relative error of psi is below 1e-6

@@ -21,8 +21,7 @@ from functools import cache
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from slayr_py.acquisition.functions import log_h_over_phi, log_mills
-from slayr_py.inference import HalfLine
+from slayr_py.inference import HalfLine, log_h_over_phi, log_mills
 from slayr_py.space import FloatArray
 from slayr_py.threads import one_thread
 

@@ -19,8 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slayr_py.acquisition.functions import log_cdf, log_h
-from slayr_py.inference import HalfLine, log_phi
+from slayr_py.inference import HalfLine, log_cdf, log_h, log_phi
 from slayr_py.space import FloatArray
 
 # For b <= 0, 12 nodes have the error of the truncation at `drop`, 2e-4; 10 have 3e-3, and 16 gain nothing.

@@ -13,7 +13,17 @@ from slayr_py.inference.modes.marginal import ExactMarginal, Marginal
 from slayr_py.inference.modes.normal_coordinates import NormalCoordinates
 from slayr_py.inference.modes.sparse_bound import SparseMarginal, inducing_points
 from slayr_py.inference.named_priors import Priors
-from slayr_py.inference.normal import log_phi
+from slayr_py.inference.normal import (
+    SQRT_2PI,
+    TAIL,
+    bracket_series,
+    log_cdf,
+    log_h,
+    log_h_over_phi,
+    log_mills,
+    log_phi,
+    mills,
+)
 from slayr_py.inference.observed import Observed, check_targets, observe, standardisation
 from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.prediction.blocks import BLOCK

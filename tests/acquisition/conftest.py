@@ -17,6 +17,7 @@ class KnownFunction:
     """A predictor with one draw, mean -f and variance 1: its confidence bound is f plus a constant."""
 
     improvement_scale = Predictor.improvement_scale
+    is_compared = False
 
     def __init__(self, f, slope):
         self.f = f

@@ -28,6 +28,7 @@ class Known:
     """A predictor of four draws with smooth moments at points (m, 2)."""
 
     n_draws = 4
+    is_compared = False
     train = np.zeros((5, 2))
     incumbent = None
     improvement_scale = Predictor.improvement_scale

@@ -95,6 +95,11 @@ class MixturePredictor(Predictor):
     def compared(self, recommended: Encoded | None) -> Self:
         return type(self)([part.compared(recommended) for part in self.parts], self.rows)
 
+    @property
+    @override
+    def is_compared(self) -> bool:
+        return self.parts[0].is_compared
+
     @override
     def doubts(self, recommended: Encoded, others: Encoded) -> FloatArray:
         doubts = [part.doubts(recommended, others) for part in self.parts]

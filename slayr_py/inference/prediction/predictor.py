@@ -21,13 +21,12 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 from typing_extensions import override
 
 from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.modes.triangular import inverses, solve_lower, solve_upper
-from slayr_py.inference.normal import log_phi
 from slayr_py.inference.prediction.cholesky import cholesky
+from slayr_py.inference.prediction.comparison import Compared, log_improvement
 from slayr_py.inference.prediction.distribution import Latent, Prediction
 from slayr_py.inference.prediction.draws import thinned
 from slayr_py.inference.prediction.success import Skewness
@@ -40,8 +39,6 @@ CACHED = 2**17
 
 _INVERTED = 2**22
 """Most doubles in the inverse factors of a search: 32 MB."""
-
-_SMALLEST_CHANGE = 1e-100  # standard deviation; a smaller one is rounded to it
 
 _DEEPEST = 20.0
 """Largest -a y at which a tangent touches a warp without a pivot, whose slope exp(-a y) overflows further down. Values
@@ -107,6 +104,11 @@ class Predictor(ABC):
         recommended : (1,) or (2,) Encoded or None
             None: moments of the function again. The order is `with_pending`, this and `linearised`.
         """
+
+    @property
+    @abstractmethod
+    def is_compared(self) -> bool:
+        """Whether moments are those of :meth:`compared`."""
 
     @abstractmethod
     def doubts(self, recommended: Encoded, others: Encoded) -> FloatArray:
@@ -219,52 +221,6 @@ class Tangent(NamedTuple):
 
     offset: FloatArray
     slope: FloatArray
-
-
-class Compared(NamedTuple):
-    r"""The recommended configuration, and the runner-up if there is one: q = 1 or 2.
-
-    Attributes
-    ----------
-    configs : (q,) Encoded
-    means : (s, q) float64
-        Posterior means of the transformed function.
-    solved, weights : (s, q, n) float64
-        L \ k(X, x) and K^-1 k(X, x).
-    """
-
-    configs: Encoded
-    means: FloatArray
-    solved: FloatArray
-    weights: FloatArray
-
-    def at(self, rows: NDArray[np.intp]) -> Compared:
-        """Return that of some of the draws."""
-        return Compared(self.configs, self.means[rows], self.solved[rows], self.weights[rows])
-
-
-class Change(NamedTuple):
-    """How an evaluation at m configurations changes the difference of two posterior means.
-
-    Attributes
-    ----------
-    mean : (s, m) float64
-        Present mean of the configuration that may become better than the recommended one.
-    sd : (s, m) float64
-        Standard deviation of the change, with a sign.
-    by_variance : (s, m) float64
-        Derivative of ``sd`` by the variance of the function.
-    by_covariances : (s, m, q) float64
-        Its derivatives by the covariances with the function at the compared configurations.
-    is_new : (s, m) bool
-        Whether it is the evaluated configuration, and not the runner-up.
-    """
-
-    mean: FloatArray
-    sd: FloatArray
-    by_variance: FloatArray
-    by_covariances: FloatArray
-    is_new: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,14 +341,19 @@ class KernelPredictor(Predictor):
         weights = np.stack([solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)])
         return replace(self, rival=Compared(recommended, self._transformed(recommended)[0], solved, weights))
 
+    @property
+    @override
+    def is_compared(self) -> bool:
+        return self.rival is not None
+
     @override
     def doubts(self, recommended: Encoded, others: Encoded) -> FloatArray:
         known = self.compared(recommended)
         mean, variance, covariance = known._transformed(others)
         assert known.rival is not None and covariance is not None
         spread = variance + known._transformed(recommended)[1] - 2 * covariance[:, :, 0]
-        gap = mean - known.rival.means
-        return np.asarray(improvement(gap, np.sqrt(np.maximum(spread, 0.0))).mean(axis=0))
+        improvement = log_improvement(known.rival.means - mean, np.sqrt(np.maximum(spread, 0.0)))
+        return np.asarray(np.exp(improvement).mean(axis=0))
 
     @override
     def linearised(self, best: float, believed: Encoded | None = None) -> Self:
@@ -441,7 +402,7 @@ class KernelPredictor(Predictor):
     def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
         mean, variance, covariance = self._transformed(new)
         if self.rival is not None and covariance is not None:
-            change = self._change(mean, variance, covariance, self.rival)
+            change = self.rival.change(mean, variance, covariance, self._noise_of_running)
             mean = change.mean
             variance = np.square(change.sd)
         return self._linearise(mean, variance)
@@ -477,7 +438,8 @@ class KernelPredictor(Predictor):
         variance_gradient = self.kernel.diagonal_gradient(new, self.draws) - 2 * both[:, :, 1]
         if self.rival is not None:
             prior, slope_of_prior = self.kernel.cross_gradient(new, self.rival.configs, self.draws)
-            change = self._change(mean, variance, self._covariances(prior, solved, self.rival), self.rival)
+            covariance = self.rival.covariances(prior, solved)
+            change = self.rival.change(mean, variance, covariance, self._noise_of_running)
             covariance_gradient = slope_of_prior - self.rival.weights[:, None] @ slope
             sd_gradient = change.by_variance[..., None] * variance_gradient
             sd_gradient += (change.by_covariances[:, :, None] @ covariance_gradient)[:, :, 0]
@@ -570,7 +532,7 @@ class KernelPredictor(Predictor):
             covariance = None
             if self.rival is not None:
                 prior = self.kernel.cross(new, self.rival.configs, self.draws)
-                covariance = self._covariances(prior, solved, self.rival)
+                covariance = self.rival.covariances(prior, solved)
             last = (new, *self._moments(new, solved), covariance)
             object.__setattr__(self, "last", last)
         return last[1:]
@@ -584,42 +546,11 @@ class KernelPredictor(Predictor):
         """Return T^-1(t) of each draw, (s, m), without the tangent."""
         return t if self.warp is None else unwarped(t, self.warp, self.pivot)
 
-    @staticmethod
-    def _covariances(prior: FloatArray, solved: FloatArray, rival: Compared) -> FloatArray:
-        """Return the posterior covariances (s, m, q) with the compared configurations from those of the prior."""
-        return np.asarray(prior - solved @ rival.solved.transpose(0, 2, 1))
-
-    def _change(self, mean: FloatArray, variance: FloatArray, covariances: FloatArray, rival: Compared) -> Change:
-        """Return what :meth:`compared` describes, from moments at m configurations."""
-        total = variance + self._noise_of_running
-        root = np.sqrt(total)
-        sd = (variance - covariances[:, :, 0]) / root
-        by_variance = 1 / root - 0.5 * sd / total
-        by_covariances = np.zeros(covariances.shape)
-        by_covariances[:, :, 0] = -1 / root
-        is_new = np.ones(sd.shape, dtype=bool)
-        if covariances.shape[2] == 2:
-            best, second = np.split(rival.means, 2, axis=1)
-            sd_of_second = (covariances[:, :, 1] - covariances[:, :, 0]) / root
-            is_new = improvement(mean - best, np.abs(sd)) >= improvement(second - best, np.abs(sd_of_second))
-            mean = np.where(is_new, mean, second)
-            sd = np.where(is_new, sd, sd_of_second)
-            by_variance = np.where(is_new, by_variance, -0.5 * sd_of_second / total)
-            by_covariances[:, :, 1] = np.where(is_new, 0.0, 1 / root)
-        return Change(mean, sd, by_variance, by_covariances, is_new)
-
     def _linearise(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return moments of the linearised function from moments of the transformed function."""
         if self.tangent is None:
             return mean, variance
         return self.tangent.offset + self.tangent.slope * mean, np.square(self.tangent.slope) * variance
-
-
-def improvement(gap: FloatArray, sd: FloatArray) -> FloatArray:
-    """Return E[max(-t, 0)] of normal variables t with means ``gap``."""
-    sd = np.maximum(sd, _SMALLEST_CHANGE)
-    z = -gap / sd
-    return np.asarray(sd * (np.exp(log_phi(z)) + z * ndtr(z)))
 
 
 def _solve_weights(factor: FloatArray, whitened: FloatArray) -> FloatArray:
