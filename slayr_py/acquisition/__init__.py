@@ -24,6 +24,7 @@ from slayr_py.acquisition.functions import (
     lower_confidence_bound,
     probability_of_improvement,
 )
+from slayr_py.acquisition.identity import keys as keys
 from slayr_py.acquisition.maximise import (
     SearchKeywords as SearchKeywords,
     Suggestion,

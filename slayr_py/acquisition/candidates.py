@@ -88,10 +88,10 @@ class Candidates:
         return near, rows[allowed]
 
 
-def best_first(posterior: Posterior, doubtful: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-    """Return the observations (n,) from the best one on; ``doubtful`` ones (n,) come last."""
-    last = np.zeros(len(posterior.train), dtype=np.bool_) if doubtful is None else doubtful
-    return np.lexsort((posterior.targets.y, last))
+def best_first(values: FloatArray, doubtful: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+    """Return the rows of values (n,) from the smallest one on; ``doubtful`` ones (n,) come last."""
+    last = np.zeros(len(values), dtype=np.bool_) if doubtful is None else doubtful
+    return np.lexsort((values, last))
 
 
 def candidates(
@@ -102,15 +102,16 @@ def candidates(
     doubtful: NDArray[np.bool_] | None = None,
     front: NDArray[np.intp] | None = None,
     prior: OptimumPrior | None = None,
+    values: FloatArray | None = None,
 ) -> Candidates:
     """Return distinct configurations: uniform in the space, the best observed ones, and perturbations of these.
 
     With a prior, some are drawn from it in addition, because uniform ones may miss a narrow one. All of them get the
     fixed values. ``doubtful`` observations (n,), which are probably infeasible, come last. With several objectives, the
-    best ones are the rows of ``front``, whose perturbations are equally many.
+    best ones are the rows of ``front``, whose perturbations are equally many. ``values`` (n,) replace those observed.
     """
     encoder = posterior.encoder
-    best = best_first(posterior, doubtful)[: 1 + _OTHERS]
+    best = best_first(posterior.targets.y if values is None else values, doubtful)[: 1 + _OTHERS]
     times = np.where(np.arange(len(best)) == 0, _INCUMBENT, _OTHER)
     if front is not None and len(front):
         total = _INCUMBENT + _OTHERS * _OTHER

@@ -12,6 +12,10 @@ Independent objectives have independent posteriors, so that the expectation of t
     EHVI = sum_k prod_j D_jk
 
 is the mean over all s_1 ... s_p combinations of draws, at the cost of s_1 + ... + s_p evaluations of psi.
+
+A noisy front consists of posterior means, which an evaluation changes together with that at the evaluated
+configuration. An edge is then the value of a configuration, and psi has the moments relative to that: see
+`Predictor.front_moments`. The edges of a box move with the upper one, so that D_jk is not negative.
 """
 
 from __future__ import annotations
@@ -39,23 +43,35 @@ class Sides:
     Attributes
     ----------
     edges : (k,) float64
-        Distinct finite edges in increasing order.
+        Finite edges in increasing order, distinct but for their owners.
+    owners : (k,) int
+        The configuration of a noisy front on whose value an improvement below this edge depends, by its position, or
+        -1. A box belongs to the owner of its upper edge: with that, its lower edge moves too.
     lower, upper : (K,) int
         Positions of the edges of each box; -1 for an edge at minus infinity.
     """
 
     edges: FloatArray
+    owners: NDArray[np.intp]
     lower: NDArray[np.intp]
     upper: NDArray[np.intp]
 
     @classmethod
-    def of(cls, boxes: Boxes, objective: int) -> Sides:
-        """Return the edges of boxes in an objective."""
+    def of(cls, boxes: Boxes, objective: int, front: FloatArray | None = None) -> Sides:
+        """Return the edges of boxes in an objective; ``front`` are the values (q,) of owners."""
         below = boxes.lower[:, objective]
         above = boxes.upper[:, objective]
-        edges = np.unique(np.concatenate([below[np.isfinite(below)], above]))
-        lower = np.where(np.isfinite(below), np.searchsorted(edges, below), -1)
-        return cls(edges, lower, np.searchsorted(edges, above))
+        owners = np.full(len(above), -1, dtype=np.intp)
+        if front is not None and len(front):
+            equal = above[:, None] == front
+            owners = np.where(equal.any(axis=1), equal.argmax(axis=1), -1)
+        finite = np.isfinite(below)
+        all_edges = np.concatenate([above, below[finite]])
+        pairs = np.column_stack([all_edges, np.concatenate([owners, owners[finite]])])
+        distinct, place = np.unique(pairs, axis=0, return_inverse=True)
+        lower = np.full(len(below), -1, dtype=np.intp)
+        lower[finite] = place.ravel()[len(above) :]
+        return cls(distinct[:, 0], distinct[:, 1].astype(np.intp), lower, place.ravel()[: len(above)])
 
     def log_differences(self, log_psi: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return log D, and the logarithms of its terms, (m, K), from log Psi (m, k)."""
@@ -116,9 +132,9 @@ def mean_over_draws(shortfall: Shortfall) -> FloatArray:
 
 
 def derivatives(shortfall: Shortfall, relevance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the derivatives of log EHVI by mean and standard deviation of an objective under each draw, (s, m)."""
+    """Return the derivatives of log EHVI by mean and standard deviation of an objective at each edge, (s, m, k)."""
     share = relevance * np.exp(shortfall.log - log_sum_exp(shortfall.log))
-    return np.einsum("smk,smk->sm", share, shortfall.by_mean), np.einsum("smk,smk->sm", share, shortfall.by_sd)
+    return share * shortfall.by_mean, share * shortfall.by_sd
 
 
 def terms_of_draws(shortfall: Shortfall, relevance: FloatArray) -> FloatArray:

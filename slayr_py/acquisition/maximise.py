@@ -23,7 +23,7 @@ from slayr_py.acquisition.cost import Cost
 from slayr_py.acquisition.criteria import Acquisition, NoCriterion, State, from_name
 from slayr_py.acquisition.effort import DEFAULT, Effort
 from slayr_py.acquisition.feasibility import Feasibility
-from slayr_py.acquisition.identity import NEIGHBOURHOOD, Taken
+from slayr_py.acquisition.identity import NEIGHBOURHOOD, Taken, distinct
 from slayr_py.acquisition.interior import Interior
 from slayr_py.acquisition.landscape import Landscape, blocks
 from slayr_py.acquisition.maximisation import Maximisation
@@ -112,6 +112,7 @@ def suggest(
     t: int,
     rng: np.random.Generator,
     recommended: Iterable[Mapping[str, object]] = (),
+    error: float | None = None,
     least_feasible: float = 0.0,
     **terms: Unpack[SearchKeywords],
 ) -> Suggestion:
@@ -136,7 +137,10 @@ def suggest(
     recommended : iterable of configurations, optional
         For a noisy objective: the configuration with the best posterior mean, ``best``, and the runner-up, if there is
         one, which may turn out to be better. The expected improvement is then that of the posterior mean, by an
-        evaluation that has the noise of the others; see `Predictor.compared`.
+        evaluation; see `Predictor.compared`. The other criteria ignore it.
+    error : float, optional
+        Known standard deviation of the error of the next evaluations, besides the noise of the model. By default it is
+        the median of those of the last five observations.
     pending : iterable of configurations, optional
         Configurations being evaluated elsewhere: every draw is conditioned on its own mean there, and improvement is
         measured from the smallest of ``best`` and these means.
@@ -197,7 +201,7 @@ def suggest(
         known = best is not None or believed is not None
         what = (criterion, goal) if known else (NoCriterion(), 0.0)
         compared = posterior.encoder.encode(recommended)
-        merit = _merit(posterior, *what, t, search.most, search.running, believed, compared)
+        merit = _merit(posterior, *what, t, search.most, search.running, believed, compared, error)
         found, note = search.run(merit, rng, least_feasible)
         error = merit.error(found.encoded, posterior.chains(merit.predictor.n_draws))
         return search.describe([merit.predictor], found, error, note)
@@ -212,6 +216,7 @@ def criterion_values(
     best: float,
     t: int = 1,
     recommended: Iterable[Mapping[str, object]] = (),
+    error: float | None = None,
     pending: Encoded | Iterable[Mapping[str, object]] | pd.DataFrame = (),
     effort: Effort = DEFAULT,
 ) -> FloatArray:
@@ -232,6 +237,8 @@ def criterion_values(
         Iteration, from 1, for the schedule of the confidence bound.
     recommended : iterable of configurations, optional
         For a noisy objective: see `suggest`.
+    error : float, optional
+        Known error of the next evaluation: see `suggest`.
     pending : iterable of configurations, DataFrame, or Encoded
         Configurations being evaluated elsewhere: see `suggest`.
     effort : Effort
@@ -266,13 +273,18 @@ def criterion_values(
     compared = posterior.encoder.encode(recommended)
     with one_thread():
         most = _most_draws([posterior], effort)
-        merit = _merit(posterior, from_name(acquisition), standardised, t, most, running, believed, compared)
+        merit = _merit(posterior, from_name(acquisition), standardised, t, most, running, believed, compared, error)
         parts = [merit.criterion_values(encoded[rows]) for rows in blocks(len(encoded), merit.doubles(1))]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
 def _standardised(posterior: Posterior, best: float) -> float:
     return (check_number("best", best, least=-np.inf) - posterior.y_mean) / posterior.y_sd
+
+
+def standardised_error(posterior: Posterior, error: float | None) -> float | None:
+    """Return the known error of further evaluations on the scale of the targets, from that in the user's units."""
+    return None if error is None else check_number("error", error, least=0) / abs(posterior.y_sd)
 
 
 def _merit(
@@ -284,12 +296,19 @@ def _merit(
     running: Encoded,
     believed: Encoded | None,
     compared: Encoded,
+    error: float | None,
 ) -> OneObjective:
     """Return a criterion under at most ``n_draws`` draws that know running configurations; ``best`` is standardised.
 
     ``believed`` are those whose believed values count as observed ones, ``compared`` those of ``recommended``.
     """
-    predictor = posterior.predictor(n_draws).with_pending(running)
+    if len(compared) > 2 or len(distinct(compared)) < len(compared):
+        raise DataError(
+            f"recommended has {len(compared)} configurations, {len(distinct(compared))} of them different; give the "
+            "recommended one and, if there is one, another that may be better"
+        )
+    known = standardised_error(posterior, error)
+    predictor = posterior.predictor(n_draws).with_error(known).with_pending(running)
     if len(compared) and criterion.is_of_means:
         beyond = best - _standardised(posterior, float(posterior.predict(compared[:1]).centre_and_spread()[0][0]))
         predictor = predictor.compared(compared).linearised(beyond, believed)
@@ -403,18 +422,20 @@ class AcquisitionSearch:
         first = self.posteriors[0]
         doubtful = _doubtful(self.models, first.train)
         front = None
-        if len(self.posteriors) > 1:
+        y = merit.means(first.train)
+        if y is None:
             y = np.column_stack([posterior.targets.y for posterior in self.posteriors])
+        if len(self.posteriors) > 1:
             rows = np.flatnonzero(np.ones(len(y)) if doubtful is None else ~doubtful)
             front = rows[non_dominated(y[rows])]
-        pool = candidates(first, rng, self.effort.candidates, self.kept, doubtful, front, self.prior)
+        pool = candidates(first, rng, self.effort.candidates, self.kept, doubtful, front, self.prior, y[:, 0])
         pool, taken = _available(pool, self.excluded.concatenate(self.running))
         reasons = []
         if self.plateaus is not None:
             reasons = ["values repeat those of points nearby, so that the probability of a new value is a factor"]
         inside = None
         if self.interior:
-            best = best_first(first, doubtful)[:1] if front is None or not len(front) else front
+            best = best_first(y[:, 0], doubtful)[:1] if front is None or not len(front) else front
             inside = Interior.of(first.encoder, first.train[best], self.kept)
         landscape = Landscape(
             first.encoder,
@@ -504,7 +525,7 @@ def _search(
     if found.feasible < least_feasible:
         reasons.append(f"its probability of feasibility is {found.feasible:.2g} < {least_feasible}")
         found = maximise(search.changed(lambda each: each.cautious()))
-    vanishes = found.value < merit.least
+    vanishes = found.value < merit.least_to_tell
     if vanishes or found.feasible < least_feasible:
         reasons += [f"it is only {found.value:.1e}"] if vanishes else []
         found = maximise(search.changed(lambda each: each.cautious(each.merit.exploring())))

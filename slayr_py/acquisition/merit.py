@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -31,8 +32,10 @@ from slayr_py.acquisition.hypervolume_improvement import (
     terms_of_draws,
 )
 from slayr_py.acquisition.shortfall import Shortfall, Transformation
-from slayr_py.inference import Chains, Predictor
+from slayr_py.inference import Chains, FrontGradient, Predictor
 from slayr_py.space import Encoded, FloatArray
+
+_FEW = 32  # draws
 
 
 class Merit(ABC):
@@ -41,12 +44,18 @@ class Merit(ABC):
     Attributes
     ----------
     least : float
-        Below this value at its maximum, the criterion does not tell configurations apart: see `Acquisition.least`.
+        Below this value at its maximum, the criterion is no improvement that a belief may choose by: see
+        `Acquisition.least`.
     is_logarithm : bool
         Whether `values` are logarithms, whose differences are relative.
     """
 
     least: float
+
+    @property
+    def least_to_tell(self) -> float:
+        """Return the value below which, at its maximum, the criterion does not tell configurations apart."""
+        return self.least
 
     @property
     def is_logarithm(self) -> bool:
@@ -72,6 +81,13 @@ class Merit(ABC):
     @abstractmethod
     def at(self, encoded: Encoded) -> float:
         """Return the criterion at one configuration."""
+
+    def means(self, encoded: Encoded) -> FloatArray | None:
+        """Return the posterior means of p noisy objectives at n observed configurations, (n, p); None without noise.
+
+        The best of noisy values are partly luck. Few draws are enough to find the best configurations.
+        """
+        return None
 
     @abstractmethod
     def doubles(self, width: int) -> int:
@@ -110,7 +126,12 @@ class OneObjective(Merit):
 
     @property
     def least(self) -> float:  # type: ignore[override]
-        """Return the smallest meaningful value of the criterion."""
+        """Return the smallest improvement of the criterion that counts."""
+        return self.criterion.at_scale(self.criterion.least, self.drawn_state.scale)
+
+    @property
+    @override
+    def least_to_tell(self) -> float:
         least = self.criterion.least_of_means if self.predictor.is_compared else self.criterion.least
         return self.criterion.at_scale(least, self.drawn_state.scale)
 
@@ -156,6 +177,12 @@ class OneObjective(Merit):
         return self.criterion.value(mean, np.sqrt(variance), self.drawn_state)
 
     @override
+    def means(self, encoded: Encoded) -> FloatArray | None:
+        if not self.predictor.is_compared:
+            return None
+        return _means(encoded, [self.predictor], [self.n_chains])
+
+    @override
     def doubles(self, width: int) -> int:
         return self.predictor.n_draws * len(self.predictor.train) * width
 
@@ -171,6 +198,12 @@ class OneObjective(Merit):
         """Return the Monte Carlo standard error of the criterion at one configuration."""
         mean, variance = self.predictor.moments(encoded)
         return self.criterion.error(mean[:, 0], np.sqrt(variance[:, 0]), self.drawn_state, chains)
+
+
+def _means(encoded: Encoded, predictors: Sequence[Predictor], n_chains: Sequence[int]) -> FloatArray:
+    """Return the means (n, p) of predictors at n configurations, under few of their draws."""
+    few = [each.compared(None).subset(chains, _FEW) for each, chains in zip(predictors, n_chains, strict=True)]
+    return np.column_stack([each.moments(encoded)[0].mean(axis=0) for each in few])
 
 
 @dataclass(frozen=True)
@@ -233,6 +266,8 @@ class HypervolumeImprovement(Merit):
         Of the non-dominated region, on the standardised scales.
     noisy : bool
         Whether the front consists of posterior means, on which the posterior mean after a noisy evaluation improves.
+    front : (q, p) float64, optional
+        Its values at the configurations that the predictors are `Predictor.beside`.
     is_rough : bool
         Whether an error of a few percent is accepted, to compare many points under few draws.
     """
@@ -241,6 +276,7 @@ class HypervolumeImprovement(Merit):
     n_chains: tuple[int, ...]
     boxes: Boxes
     noisy: bool = False
+    front: FloatArray | None = None
     is_rough: bool = False
 
     @property
@@ -251,7 +287,8 @@ class HypervolumeImprovement(Merit):
     @cached_property
     def sides(self) -> tuple[Sides, ...]:
         """The edges of the boxes in each objective."""
-        return tuple(Sides.of(self.boxes, j) for j in range(len(self.predictors)))
+        values = [None] * len(self.predictors) if self.front is None else self.front.T
+        return tuple(Sides.of(self.boxes, j, front) for j, front in enumerate(values))
 
     @override
     def subset(self, n_draws: int) -> Self:
@@ -265,25 +302,25 @@ class HypervolumeImprovement(Merit):
 
     @override
     def values(self, encoded: Encoded) -> FloatArray:
-        shortfalls = self._shortfalls([predictor.moments(encoded) for predictor in self.predictors])
-        return self._improvement(shortfalls).log
+        return self._improvement(self._shortfalls(encoded)).log
 
     @override
     def values_and_gradients(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
-        moments = [predictor.moments_with_gradient(encoded) for predictor in self.predictors]
-        shortfalls = self._shortfalls([(each.mean, each.variance) for each in moments])
+        pairs = zip(self.predictors, self.sides, strict=True)
+        moments = [self._moments_with_gradient(predictor, side, encoded) for predictor, side in pairs]
+        shortfalls = [self._shortfall(j, mean, sd) for j, (mean, sd, _) in enumerate(moments)]
         improvement = self._improvement(shortfalls)
-        parts = zip(self.predictors, moments, shortfalls, improvement.relevance, strict=True)
-        gradients = []
-        for predictor, each, shortfall, relevance in parts:
-            by_mean, by_sd = derivatives(shortfall, relevance)
-            sd, slope = self._sd(each.variance, predictor)
-            gradients.append(gradient_by_inputs(each, by_mean, by_sd / (2 * sd) * slope))
+        parts = zip(moments, shortfalls, improvement.relevance, strict=True)
+        gradients = [gradient(*derivatives(shortfall, relevance)) for (_, _, gradient), shortfall, relevance in parts]
         return improvement.log, np.sum(gradients, axis=0)
 
     @override
     def at(self, encoded: Encoded) -> float:
         return float(np.exp(self.values(encoded)[0]))
+
+    @override
+    def means(self, encoded: Encoded) -> FloatArray | None:
+        return _means(encoded, self.predictors, self.n_chains) if self.noisy else None
 
     @override
     def doubles(self, width: int) -> int:
@@ -298,7 +335,8 @@ class HypervolumeImprovement(Merit):
     def exploring(self) -> MeritSum:
         state = State(0.0, 1, 1)
         pairs = zip(self.predictors, self.n_chains, strict=True)
-        return MeritSum(tuple(OneObjective(predictor, chains, Uncertainty(), state) for predictor, chains in pairs))
+        parts = [OneObjective(predictor.compared(None), chains, Uncertainty(), state) for predictor, chains in pairs]
+        return MeritSum(tuple(parts))
 
     @override
     def nothing(self) -> MeritSum:
@@ -309,16 +347,48 @@ class HypervolumeImprovement(Merit):
 
         The draws of the objectives are independent, so that their contributions add up in squares.
         """
-        shortfalls = self._shortfalls([predictor.moments(encoded) for predictor in self.predictors])
+        shortfalls = self._shortfalls(encoded)
         triples = zip(shortfalls, self._improvement(shortfalls).relevance, chains, strict=True)
         return math.hypot(*(error_of_mean(terms_of_draws(psi, by)[:, 0], groups) for psi, by, groups in triples))
 
-    def _shortfalls(self, moments: list[tuple[FloatArray, FloatArray]]) -> list[Shortfall]:
-        triples = zip(moments, self.sides, self.predictors, strict=True)
-        return [
-            self._transformation(predictor).shortfall(mean, self._sd(variance, predictor)[0], side.edges)
-            for (mean, variance), side, predictor in triples
-        ]
+    def _shortfalls(self, encoded: Encoded) -> list[Shortfall]:
+        pairs = zip(self.predictors, self.sides, strict=True)
+        return [self._shortfall(j, *self._moments(*pair, encoded)) for j, pair in enumerate(pairs)]
+
+    def _shortfall(self, objective: int, mean: FloatArray, sd: FloatArray) -> Shortfall:
+        transformation = self._transformation(self.predictors[objective])
+        return transformation.shortfall(mean, sd, self.sides[objective].edges)
+
+    def _moments(self, predictor: Predictor, side: Sides, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        """Return the mean and the standard deviation of the value that may improve, (s, m, 1) or (s, m, k).
+
+        The value is the function or, if noisy, the posterior mean after an evaluation.
+        """
+        if self.noisy:
+            mean, sd = predictor.front_moments(encoded)
+            return mean[..., side.owners], _positive(sd)[..., side.owners]
+        mean, variance = predictor.moments(encoded)
+        return mean[..., None], _positive(np.sqrt(variance))[..., None]
+
+    def _moments_with_gradient(
+        self, predictor: Predictor, side: Sides, encoded: Encoded
+    ) -> tuple[FloatArray, FloatArray, FrontGradient]:
+        """Return `_moments`, and a function that returns gradients from derivatives (s, m, k) by both."""
+        if self.noisy:
+            mean, sd, gradient = predictor.front_moments_with_gradient(encoded)
+            of_owner = (side.owners[:, None] % mean.shape[2] == np.arange(mean.shape[2])).astype(float)
+
+            def by_owners(by_mean: FloatArray, by_sd: FloatArray) -> FloatArray:
+                return gradient(by_mean @ of_owner, by_sd @ of_owner)
+
+            return mean[..., side.owners], _positive(sd)[..., side.owners], by_owners
+        moments = predictor.moments_with_gradient(encoded)
+        spread = _positive(np.sqrt(moments.variance))
+
+        def by_edges(by_mean: FloatArray, by_sd: FloatArray) -> FloatArray:
+            return gradient_by_inputs(moments, by_mean.sum(axis=2), by_sd.sum(axis=2) / (2 * spread))
+
+        return moments.mean[..., None], spread[..., None], by_edges
 
     def _transformation(self, predictor: Predictor) -> Transformation:
         exact = Transformation.of(predictor.warp, predictor.pivot)
@@ -327,13 +397,6 @@ class HypervolumeImprovement(Merit):
     def _improvement(self, shortfalls: list[Shortfall]) -> Improvement:
         return expected_improvement_of_boxes(self.sides, [mean_over_draws(each) for each in shortfalls])
 
-    def _sd(self, variance: FloatArray, predictor: Predictor) -> tuple[FloatArray, FloatArray]:
-        """Return the standard deviation (s, m) of the value that may improve, and the derivative of its square by v.
 
-        The value is the function with variance v or, if noisy, the posterior mean after an evaluation with noise of
-        variance n. An observation has the variance v + n and the covariance v with the function, so that this mean has
-        the variance v^2 / (v + n) (Picheny et al. 2013, Technometrics 55:2, with the quantile 1/2).
-        """
-        variance = np.maximum(variance, SMALLEST_VARIANCE)
-        share = variance / (variance + predictor.noise) if self.noisy else np.ones_like(variance)
-        return np.sqrt(variance * share), share * (2 - share)
+def _positive(sd: FloatArray) -> FloatArray:
+    return np.maximum(sd, np.sqrt(SMALLEST_VARIANCE))

@@ -3,7 +3,7 @@ r"""Expected shortfall psi(e) = E[(e - Y)^+] below the edges e of boxes, under e
 Symbols
 -------
 s, m, k : draws, points, edges.
-Y = T^-1(t), t normal with ``mean`` and ``sd`` (s, m), and T the transformation of the draw.
+Y = T^-1(t), t normal with ``mean`` and ``sd``, and T the transformation of the draw.
 z = (T(e) - mean) / sd, and v = (T(e) - t) / sd, which is normal with mean z.
 M = Phi / phi, and h as in `slayr_py.acquisition.functions`.
 
@@ -37,6 +37,7 @@ from slayr_py.space import FloatArray
 
 _NODES = 8  # of the Gauss rule; the relative error of psi is below 1e-6
 _ROUGH = 2  # nodes where many candidates are compared first
+_FARTHEST = -1e8  # a smaller z is rounded to it: differences of M would be rounding errors
 _LEAST_RATE = 1e-7  # a smaller b changes F by a smaller share; the differences in F would lose their digits
 
 
@@ -62,8 +63,8 @@ class Transformation(ABC):
 
         Parameters
         ----------
-        mean, sd : (s, m) float64
-            Moments of the transformed function; sd is positive.
+        mean, sd : (s, m, 1) or (s, m, k) float64
+            Moments of the transformed function, or for each edge; sd is positive.
         edges : (k,) float64
             On the standardised scale of Y, in increasing order.
         """
@@ -85,9 +86,8 @@ class Identity(Transformation):
 
     @override
     def shortfall(self, mean: FloatArray, sd: FloatArray, edges: FloatArray) -> Shortfall:
-        spread = sd[..., None]
-        tail = _Tail.of((edges - mean[..., None]) / spread)
-        psi = spread * tail.h
+        tail = _Tail.of((edges - mean) / sd)
+        psi = sd * tail.h
         # dpsi/dmean = -Phi(z) and dpsi/dsd = phi(z).
         return Shortfall(np.log(psi) + tail.log_scale, -tail.cdf / psi, tail.density / psi)
 
@@ -113,14 +113,12 @@ class LogWarp(Transformation):
     @override
     def shortfall(self, mean: FloatArray, sd: FloatArray, edges: FloatArray) -> Shortfall:
         a = self.a[..., None]
-        mean = mean[..., None]
-        sd = sd[..., None]
         n_low = int(np.searchsorted(edges, 0.0, side="right"))
         parts = []
         if n_low:
-            parts.append(self._below(mean, sd, edges[:n_low], a))
+            parts.append(self._below(*_at(slice(n_low), mean, sd), edges[:n_low], a))
         if n_low < len(edges):
-            parts.append(self._above(mean, sd, edges[n_low:], a))
+            parts.append(self._above(*_at(slice(n_low, None), mean, sd), edges[n_low:], a))
         return Shortfall(*(np.concatenate(arrays, axis=2) for arrays in zip(*parts, strict=True)))
 
     def _below(self, mean: FloatArray, sd: FloatArray, edges: FloatArray, a: FloatArray) -> Shortfall:
@@ -156,22 +154,27 @@ class PivotWarp(Transformation):
     @override
     def shortfall(self, mean: FloatArray, sd: FloatArray, edges: FloatArray) -> Shortfall:
         # In the normal form, Y - pivot = g^-1(x) / a.
-        scale = warp_range(self.a)
-        mean = normal_form(mean, self.a, self.pivot)
+        a = self.a[..., None]
+        scale = warp_range(a)
+        mean = normal_form(mean, a, self.pivot)
         sd = sd / scale
-        distances = self.a[..., None] * (edges - self.pivot)
+        distances = a * (edges - self.pivot)
         n_low = int(np.searchsorted(edges, self.pivot, side="right"))
-        below = Identity().shortfall(mean, sd, distances[..., :n_low])
-        above = self._above(mean[..., None], sd[..., None], distances[..., n_low:])
+        below = Identity().shortfall(*_at(slice(n_low), mean, sd), distances[..., :n_low])
+        above = self._above(*_at(slice(n_low, None), mean, sd), distances[..., n_low:])
         log, by_mean, by_sd = (np.concatenate(arrays, axis=2) for arrays in zip(below, above, strict=True))
-        scale = scale[..., None]
-        return Shortfall(log - np.log(self.a[..., None]), by_mean / scale, by_sd / scale)
+        return Shortfall(log - np.log(a), by_mean / scale, by_sd / scale)
 
     def _above(self, mean: FloatArray, sd: FloatArray, distances: FloatArray) -> Shortfall:
         """Return log psi of g^-1(x) at positive distances from the pivot."""
         low = _Tail.of(-mean / sd)
         z = (np.log1p(distances) - mean) / sd
         return _above_joint(z, sd, 1 + distances, np.maximum(sd, _LEAST_RATE), low, low.linear())
+
+
+def _at(edges: slice, mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return moments (s, m, 1) or (s, m, k) at some of the edges."""
+    return (mean, sd) if mean.shape[2] == 1 else (mean[..., edges], sd[..., edges])
 
 
 def _above_joint(
@@ -211,6 +214,7 @@ class _Tail:
     @classmethod
     def of(cls, z: FloatArray) -> _Tail:
         """Compute the values at z."""
+        z = np.maximum(z, _FARTHEST)
         density = np.exp(-0.5 * np.square(np.maximum(z, 0.0)))
         cdf = np.where(z > 0, SQRT_2PI * ndtr(z), mills(z))
         return cls(z, density, cdf, np.where(z < TAIL, bracket_series(z), density + z * cdf))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from typing_extensions import Unpack
@@ -14,6 +14,7 @@ from slayr_py.acquisition.maximise import (
     SearchTerms,
     Suggestion,
     pending_that_count,
+    standardised_error,
 )
 from slayr_py.acquisition.merit import HypervolumeImprovement
 from slayr_py.errors import DataError
@@ -29,6 +30,8 @@ def suggest_tradeoff(
     front: FloatArray | None,
     reference: FloatArray,
     noisy: bool = False,
+    configs: Iterable[Mapping[str, object]] | None = None,
+    errors: Sequence[float] | None = None,
     rng: np.random.Generator,
     least_feasible: float = 0.0,
     **terms: Unpack[SearchKeywords],
@@ -48,6 +51,12 @@ def suggest_tradeoff(
     noisy : bool
         Whether ``front`` consists of posterior means of noisy objectives. Improvement is then that of the posterior
         mean at the configuration, which a noisy evaluation there changes by less than the function is uncertain.
+    configs : iterable of n configurations, optional
+        Those of ``front``, if it is noisy. An evaluation beside one of them changes what is known of both: the
+        improvement is then that of the difference; see `Predictor.front_moments`. They are not used if no parameter is
+        a number: only an evaluation of the same levels could tell whether one of the front is there by luck.
+    errors : sequence of float, optional
+        Of each objective, as ``error`` of :func:`suggest`.
     rng, pending, exclude, feasibility, least_feasible, fixed, prior, cost, interior, outcomes, effort
         As in :func:`suggest`. The front also has the medians that are predicted at pending configurations: a front of
         each draw would couple the objectives.
@@ -77,14 +86,31 @@ def suggest_tradeoff(
 
     with one_thread():
         search = AcquisitionSearch.of(posteriors, given.applicable(has_best=front is not None, is_logarithm=True))
-        predictors = [posterior.predictor(search.most).with_pending(search.running) for posterior in posteriors]
+        known = [None] * len(posteriors) if errors is None else errors
+        if len(known) != len(posteriors):
+            raise DataError(f"errors has {len(known)} numbers for the {len(posteriors)} objectives")
+        predictors = [
+            posterior.predictor(search.most)
+            .with_error(standardised_error(posterior, error))
+            .with_pending(search.running)
+            for posterior, error in zip(posteriors, known, strict=True)
+        ]
+        compared = None if configs is None else posteriors[0].encoder.encode(configs)
+        if compared is not None and len(compared) != len(values):
+            raise DataError(f"configs has {len(compared)} configurations for the {len(values)} values of front")
         if (believed := pending_that_count(search.running, search.models, has_best=front is not None)) is not None:
             pairs = zip(predictors, posteriors, strict=True)
             medians = [each.predict(believed, of.y_mean, of.y_sd).centre_and_spread()[0] for each, of in pairs]
             values = np.vstack([values, np.column_stack(medians)])
-        boxes = non_dominated_boxes((values - centre) / scale, (np.asarray(reference) - centre) / scale)
+            compared = None if compared is None else compared.concatenate(believed)
+        standard = (values - centre) / scale
+        beside = None
+        if noisy and compared is not None and any(d.is_real for d in posteriors[0].encoder.dimensions):
+            beside = standard
+            predictors = [each.beside(compared, goal) for each, goal in zip(predictors, standard.T, strict=True)]
+        boxes = non_dominated_boxes(standard, (np.asarray(reference) - centre) / scale)
         chains = tuple(posterior.n_chains for posterior in posteriors)
-        improvement = HypervolumeImprovement(tuple(predictors), chains, boxes, noisy)
+        improvement = HypervolumeImprovement(tuple(predictors), chains, boxes, noisy, beside)
         found, note = search.run(improvement if len(values) else improvement.nothing(), rng, least_feasible)
         error = float("nan")
         if len(values):

@@ -8,7 +8,7 @@ from slayr_py.inference.log_sum_exp import log_sum_exp
 from slayr_py.inference.mixture import worst_of
 from slayr_py.inference.model import NOISE_FLOOR, AutoWarp, Model, Warp
 from slayr_py.inference.modes.laplace import find_mode, hessian, laplace_draws, laplace_evidence
-from slayr_py.inference.modes.likelihood import Targets
+from slayr_py.inference.modes.likelihood import Targets, recent_error
 from slayr_py.inference.modes.marginal import ExactMarginal, Marginal
 from slayr_py.inference.modes.normal_coordinates import NormalCoordinates
 from slayr_py.inference.modes.sparse_bound import SparseMarginal, inducing_points
@@ -27,6 +27,7 @@ from slayr_py.inference.normal import (
 from slayr_py.inference.observed import Observed, check_targets, observe, standardisation
 from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.prediction.blocks import BLOCK
+from slayr_py.inference.prediction.comparison import FrontGradient
 from slayr_py.inference.prediction.components import Components, split_into_components
 from slayr_py.inference.prediction.distribution import Prediction, mixture_moments
 from slayr_py.inference.prediction.draws import Chains

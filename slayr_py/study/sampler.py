@@ -74,8 +74,9 @@ class StanGPSampler(BaseSampler):
         An initial design to use instead of the Sobol design; `n_initial` is then its length.
     noisy : bool, default False
         The objective returns different values for the same configuration. Configurations may then be suggested again,
-        and the value to improve on is the smallest posterior mean at an observed configuration instead of the smallest
-        observed value.
+        the value to improve on is the smallest posterior mean at an observed configuration instead of the smallest
+        observed value, and expected improvement is that of the posterior mean by a noisy evaluation, relative to this
+        configuration or, of several objectives, to the front.
     failures : {"learn", "ignore"}, default "learn"
         "learn": once there are successes and failures, a probit Gaussian process with the same kernel models the
         probability of success, and the acquisition is multiplied by it. Complete trials whose values of the only

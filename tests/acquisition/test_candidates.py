@@ -41,6 +41,16 @@ def test_candidates_contain_the_incumbent_and_points_near_it():
     assert np.sum(distance < 1e-9) == 1 and np.sum(distance < 0.1) >= 10
 
 
+def test_given_values_replace_the_observed_ones():
+    """The best of noisy values is partly luck: the best posterior mean is the incumbent."""
+    posterior = observed(ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)}))
+    values = np.ones(len(posterior.train))
+    values[3] = 0.0
+    for given, row in ((None, int(np.argmin(posterior.targets.y))), (values, 3)):
+        found = candidates(posterior, np.random.default_rng(0), 50, values=given)
+        np.testing.assert_array_equal(found.encoded.unit_values[0], posterior.train.unit_values[row])
+
+
 def test_more_batches_are_drawn_if_most_points_are_forbidden():
     space = ConfigurationSpace()
     size = Integer("size", (1, 20), default=1)

@@ -97,6 +97,12 @@ def test_the_values_of_criteria_are_those_of_drawn_functions(warp, maximize):
         ({"best": True}, "best must be finite, got True"),
         ({"best": [0.3, 0.4]}, "best must be finite"),
         ({"best": np.array([0.3, 0.4])}, "best must be finite"),
+        ({"recommended": 3}, "recommended has 3 configurations, 3 of them different"),
+        (
+            {"recommended": [0, 0]},
+            "recommended has 2 configurations, 1 of them different; give the",
+        ),
+        ({"error": -1.0}, "error must be at least 0 and finite, got -1.0"),
         ({"t": "3"}, "t must be an integer >= 1, got '3'"),
         ({"t": 1.5}, "t must be an integer >= 1, got 1.5"),
         ({"effort": 200}, r"effort must be an Effort, such as Effort\(draws=200\), got 200"),
@@ -104,7 +110,10 @@ def test_the_values_of_criteria_are_those_of_drawn_functions(warp, maximize):
     ],
 )
 def test_wrong_arguments_of_criterion_values_are_named(branin_posterior, branin_data, wrong, message):
-    arguments = {"posterior": branin_posterior, "configs": branin_data[1], "best": 0.3, **wrong}
+    configs = branin_data[1]
+    arguments = {"posterior": branin_posterior, "configs": configs, "best": 0.3, **wrong}
+    if rows := wrong.get("recommended"):
+        arguments["recommended"] = configs[:rows] if isinstance(rows, int) else [configs[row] for row in rows]
     with pytest.raises(sl.DataError, match=message):
         criterion_values(**arguments)
 

@@ -184,13 +184,24 @@ def test_a_strong_belief_moves_the_suggestion(branin_posterior, branin_data):
     assert found.value < plain.value and not found.note
 
 
-def test_a_belief_that_removes_every_improvement_is_left_out(branin_posterior, branin_data):
-    """It is concentrated at the observed configuration that is surest to be worse: the improvement is below 1e-8."""
+@pytest.mark.parametrize("noisy", [False, True])
+def test_a_belief_that_removes_every_improvement_is_left_out(noisy, branin_posterior, branin_data):
+    """It is concentrated at the observed configuration that is surest to be worse: the improvement is below 1e-8.
+
+    Of a noisy objective, improvements down to 1e-100 are compared, but a belief does not choose between them.
+    """
     _, configs, y = branin_data
     there = branin_posterior.predict(configs)
     worst = configs[int(np.argmax((there.mean - y.min()) / there.sd))]
     prior = OptimumPrior.of({name: sl.Normal(value, 0.01) for name, value in worst.items()}, branin_posterior.encoder)
     options = {"best": y.min(), "t": 1}
+    if noisy:
+        centre = there.centre_and_spread()[0]
+        options |= {
+            "best": centre.min(),
+            "recommended": [configs[row] for row in np.argsort(centre)[:2]],
+            "error": 100.0,
+        }
     plain = suggest(branin_posterior, rng=np.random.default_rng(0), **options)
     found = suggest(branin_posterior, rng=np.random.default_rng(0), prior=prior.tempered(100.0), **options)
     assert "so that the prior is left out" in found.note

@@ -368,7 +368,8 @@ class Scenario:
             posterior = replace(self, maximize=maximize, pointwise=False).fit(
                 [trial.params for trial in observed], y, y_sd
             )
-            mixtures.append(Mixture.of(posterior, y, y_sd, maximize))
+            is_complete = [trial.state == TrialState.COMPLETE for trial in observed]
+            mixtures.append(Mixture.of(posterior, y, y_sd, maximize, np.median(errors[is_complete][-5:])))
         return mixtures
 
 

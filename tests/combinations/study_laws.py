@@ -103,7 +103,7 @@ def expected_improvement_is_that_of_a_textbook(scenario: Scenario) -> None:
         else:
             compared = scenario.encoder.encode(recommended)
             incumbent = np.min(believed, initial=draw.untransformed(draw.predict(compared[:1])[0])[0])
-            improvement = knowing.improvement_of_means(chosen, compared, incumbent, draw.noise_of_running)
+            improvement = knowing.improvement_of_means(chosen, compared, incumbent)
         improvements.append(improvement)
     close(told.record["acquisition"]["value"], mixture.average(improvements), 0.05 if scenario.is_stack else 1e-4)
 
@@ -111,34 +111,41 @@ def expected_improvement_is_that_of_a_textbook(scenario: Scenario) -> None:
 def hypervolume_improvement(scenario: Scenario, running: Encoded, chosen: Encoded) -> float:
     """Return the expected improvement of two objectives over the staircase of their front, strip by strip.
 
-    Of noisy objectives it is that of the posterior means after an evaluation with the mean variance of the noise.
+    Of noisy objectives it is that of the posterior means after an evaluation. The steps move with the configurations
+    whose values they are, the lower edge of a strip with the owner of its upper one.
     """
     mixtures = scenario.told_mixtures
     values = values_to_improve_on(scenario)
+    usable = [trial.params for trial in scenario.told.observed if scenario.is_usable(trial)]
+    owners = scenario.encoder.encode(usable).concatenate(running)
     if len(running):
         believed = [mixture.believing(running).centre_and_spread(running)[0] for mixture in mixtures]
         values = np.vstack([values, np.column_stack(believed)])
     centre = np.array([mixture.centre for mixture in mixtures])
     scale = np.array([mixture.scale for mixture in mixtures])
     reference = (np.array(scenario.told.record["acquisition"]["reference"]) - centre) / scale
-    stairs = textbook.front((values - centre) / scale)
+    standard = (values - centre) / scale
+    stairs = textbook.front(standard)[::-1]  # by the second objective
     stairs = stairs[np.all(stairs < reference, axis=1)]
 
-    def shortfall(objective: int, edge: float) -> float:
+    def shortfall(objective: int, edge: float, upper: float) -> float:
+        rows = np.flatnonzero(standard[:, objective] == upper)
         improvements = []
         for draw in mixtures[objective].draws:
-            noise = draw.noise.mean() if scenario.is_noisy else 0.0
-            improvements.append(draw.believing(running).expected_improvement(chosen, edge, noise)[0])
+            knowing = draw.believing(running)
+            noise = draw.further_noise if scenario.is_noisy else 0.0
+            if scenario.is_noisy and len(rows):
+                owner = owners[rows[[0]]]
+                improvements.append(knowing.improvement_beside(chosen, owner, upper, edge)[0])
+            else:
+                improvements.append(knowing.expected_improvement(chosen, edge, noise)[0])
         return float(mixtures[objective].average(improvements))
 
     total = 0.0
-    left = 0.0
-    ceiling = reference[1]
-    for first, second in [*stairs, (reference[0], None)]:
-        right = shortfall(0, first)
-        total += (right - left) * shortfall(1, ceiling)
-        left = right
-        ceiling = second
+    floors = [-np.inf, *stairs[:, 1]]
+    for floor, ceiling, right in zip(floors, [*floors[1:], reference[1]], [reference[0], *stairs[:, 0]], strict=True):
+        height = shortfall(1, ceiling, ceiling) - (shortfall(1, floor, ceiling) if np.isfinite(floor) else 0.0)
+        total += height * shortfall(0, right, right)
     return total
 
 

@@ -71,6 +71,8 @@ class Draw(NamedTuple):
     slopes: np.ndarray
     noise: np.ndarray
     pivot: float | None = None
+    further: float = 0.0
+    """Known error of a further observation."""
 
     @property
     def warp(self) -> float | None:
@@ -110,21 +112,42 @@ class Draw(NamedTuple):
         values = self.untransformed(mean + variance / np.sqrt(variance + noise) * NODES)
         return np.sum(WEIGHTS * np.maximum(best - values, 0), axis=0)
 
-    def improvement_of_means(self, new: Encoded, compared: Encoded, best: float, noise: float) -> float:
+    def told(self, new: Encoded) -> Draw:
+        """Return the draw with a value at one configuration, one standard deviation above its mean."""
+        mean, variance = self.predict(new)
+        return self._replace(
+            train=self.train.concatenate(new),
+            targets=np.append(self.targets, mean + np.sqrt(variance + self.further_noise)),
+            noise=np.append(self.noise, self.further_noise),
+        )
+
+    def improvement_beside(self, new: Encoded, owner: Encoded, value: float, edge: float) -> np.ndarray:
+        """Return the mean of max(edge - m, 0) over values that may be observed at one configuration.
+
+        m is the posterior mean there, relative to that at another configuration, whose value is known.
+        """
+        both = new.concatenate(owner)
+        before = self.predict(both)[0]
+        change = self.told(new).predict(both)[0] - before
+        known = value if self.warp is None else transform(value, self.warp, self.pivot)[0]
+        t = known + before[0] - before[1] + (change[0] - change[1]) * NODES
+        return np.sum(WEIGHTS * np.maximum(edge - self.untransformed(t), 0), axis=0)
+
+    def improvement_of_means(self, new: Encoded, compared: Encoded, best: float) -> float:
         """Return the mean of max(best - m, 0) over values that may be observed at one configuration.
 
         m is the posterior mean there or, if this improves the transformed function more, that of the second compared
         configuration, less the change of that at the first one. The changes are those by one standard deviation of the
-        value, found by adding an observation.
+        value, found by adding an observation. Where the second one is better already, by d, only the improvement beyond
+        d counts, which is that from -d.
         """
-        mean, variance = self.predict(new)
-        value = mean + np.sqrt(variance + noise)
-        train = self.train.concatenate(new)
-        told = self._replace(train=train, targets=np.append(self.targets, value), noise=np.append(self.noise, noise))
+        mean = self.predict(new)[0]
+        told = self.told(new)
         before = self.predict(compared)[0]
         changes = told.predict(compared)[0] - before
         improvements = []
-        for now, change in [(mean, told.predict(new)[0] - mean), *zip(before[1:], changes[1:], strict=True)]:
+        second = before[0] + np.abs(before[1:] - before[0])
+        for now, change in [(mean, told.predict(new)[0] - mean), *zip(second, changes[1:], strict=True)]:
             t = now + (change - changes[0]) * NODES[:, 0]
             improved = np.sum(WEIGHTS[:, 0] * np.maximum(best - self.untransformed(t), 0))
             improvements.append((np.sum(WEIGHTS[:, 0] * np.maximum(before[0] - t, 0)), float(improved)))
@@ -155,10 +178,9 @@ class Draw(NamedTuple):
         return float(-0.5 * quadratic - 0.5 * determinant + np.sum(np.log(self.slopes)))
 
     @property
-    def noise_of_running(self) -> float:
-        """Variance of the noise of a running evaluation: that of the others with errors if the last value has one."""
-        has_error = self.noise > self.common_noise
-        return float(self.noise[has_error].mean()) if has_error[-1] else self.common_noise
+    def further_noise(self) -> float:
+        """Variance of the noise of a further observation."""
+        return self.common_noise + self.further**2
 
     def believing(self, pending: Encoded) -> Draw:
         """Return the draw with its own means as further observations."""
@@ -168,7 +190,7 @@ class Draw(NamedTuple):
             draw = draw._replace(
                 train=draw.train.concatenate(point),
                 targets=np.append(draw.targets, draw.predict(point)[0]),
-                noise=np.append(draw.noise, draw.noise_of_running),
+                noise=np.append(draw.noise, draw.further_noise),
             )
         return draw
 
@@ -184,8 +206,8 @@ class Mixture(NamedTuple):
     scale: float
 
     @classmethod
-    def of(cls, posterior: sl.Posterior, y, y_sd, maximize: bool) -> Mixture:
-        """Return the draws of a posterior, of all parts in their order."""
+    def of(cls, posterior: sl.Posterior, y, y_sd, maximize: bool, further: float = 0.0) -> Mixture:
+        """Return the draws of a posterior, of all parts in their order; ``further`` is the error of a further value."""
         y = np.asarray(y, dtype=float)
         centre = float(y.mean())
         sd = float(y.std(ddof=1))
@@ -203,7 +225,7 @@ class Mixture(NamedTuple):
                 if "warp" in theta:
                     targets, slopes = transform(values, theta["warp"], pivot)
                 noise = theta["sigma_n"] ** 2 + NOISE_FLOOR**2 + np.square(errors)
-                draws.append(Draw(part.model.kernel, theta, part.train, targets, slopes, noise, pivot))
+                draws.append(Draw(part.model.kernel, theta, part.train, targets, slopes, noise, pivot, further / sd))
                 counts.append(np.sum(rows == row))
         return cls(draws, np.array(counts), centre, scale)
 

@@ -197,6 +197,13 @@ def test_the_search_checks_its_arguments():
     ):
         with pytest.raises(sl.DataError, match=words):
             sl.acquisition.suggest_tradeoff([posterior] * 2, front=front, reference=np.array(reference), rng=rng)
+    known = {"front": np.zeros((3, 2)), "reference": np.ones(2), "noisy": True, "rng": rng}
+    for wrong, words in (
+        ({"configs": [{"x": 0.5, "z": 0.5}]}, "configs has 1 configurations for the 3 values of front"),
+        ({"errors": [0.1]}, "errors has 1 numbers for the 2 objectives"),
+    ):
+        with pytest.raises(sl.DataError, match=words):
+            sl.acquisition.suggest_tradeoff([posterior] * 2, **known, **wrong)
 
 
 def test_a_resumed_study_makes_the_same_trials(tmp_path):

@@ -16,6 +16,8 @@ from slayr_py.inference.warp import pivot_of, warped
 from slayr_py.kernels import Draws
 from slayr_py.space import FloatArray
 
+_RECENT = 5  # observations
+
 
 class Targets(NamedTuple):
     """Observations of the function, as the program sees them.
@@ -48,6 +50,11 @@ class Targets(NamedTuple):
         pivot = pivot_of(data)
         return cls(y, y_sd, float(data["noise_floor"]), bool(data["binary"]), pivot)
 
+    @property
+    def recent_error(self) -> float:
+        """Return `recent_error` of these targets."""
+        return recent_error(self.y_sd)
+
     def gaussian(self, covariance: FloatArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
         """Return the targets of a Gaussian likelihood and the variances of their noise, (s, n), for every draw.
 
@@ -75,3 +82,11 @@ class Targets(NamedTuple):
     def common_noise(self, draws: Draws) -> FloatArray:
         """Return the variance (s,) of the noise of an observation without a known error."""
         return np.square(draws["sigma_n"]) + self.noise_floor**2
+
+
+def recent_error(errors: FloatArray) -> float:
+    """Return the median of the last known errors (n,), which a further observation is expected to have; 0 without any.
+
+    It does not follow one bad measurement, nor one without an error.
+    """
+    return float(np.median(errors[-_RECENT:])) if len(errors) else 0.0

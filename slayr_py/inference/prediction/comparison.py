@@ -1,11 +1,13 @@
-"""Comparison with the configuration that is recommended: what one more noisy evaluation may change.
+"""Comparison with known configurations: what one more noisy evaluation may change.
 
-`Predictor.compared` has the formulas and their source.
+`Predictor.compared` and `Predictor.beside` have the formulas and their sources.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +16,16 @@ from slayr_py.inference.normal import log_h
 from slayr_py.space import Encoded, FloatArray
 
 _SMALLEST_CHANGE = 1e-100  # standard deviation; a smaller one is rounded to it
+_ROUNDING = 1e-12  # a difference of variances is a rounding error below this part of the prior variance
 
 
 class Change(NamedTuple):
-    """How an evaluation at m configurations changes the difference of two posterior means.
+    """How an evaluation at m configurations changes a difference of two posterior means.
 
     Attributes
     ----------
     mean : (s, m) float64
-        Present mean of the configuration that may become better than the recommended one.
+        Present mean of the configuration that may improve, on the scale of the values to improve on.
     sd : (s, m) float64
         Standard deviation of the change, with a sign.
     by_variance : (s, m) float64
@@ -30,7 +33,7 @@ class Change(NamedTuple):
     by_covariances : (s, m, q) float64
         Its derivatives by the covariances with the function at the compared configurations.
     is_new : (s, m) bool
-        Whether it is the evaluated configuration, and not the runner-up.
+        Whether the configuration that may improve is the evaluated one.
     """
 
     mean: FloatArray
@@ -40,26 +43,31 @@ class Change(NamedTuple):
     is_new: NDArray[np.bool_]
 
 
-class Compared(NamedTuple):
-    r"""The recommended configuration, and the runner-up if there is one: q = 1 or 2.
+@dataclass(frozen=True, eq=False)
+class Compared:
+    r"""Configurations that others are compared with.
 
     Attributes
     ----------
     configs : (q,) Encoded
     means : (s, q) float64
         Posterior means of the transformed function.
+    goal : (s, k) float64
+        Values of the transformed function to improve on.
     solved, weights : (s, q, n) float64
         L \ k(X, x) and K^-1 k(X, x).
     """
 
     configs: Encoded
     means: FloatArray
+    goal: FloatArray
     solved: FloatArray
     weights: FloatArray
 
-    def at(self, rows: NDArray[np.intp]) -> Compared:
+    def at(self, rows: NDArray[np.intp]) -> Self:
         """Return that of some of the draws."""
-        return Compared(self.configs, self.means[rows], self.solved[rows], self.weights[rows])
+        arrays = {each.name: getattr(self, each.name)[rows] for each in fields(self) if each.name != "configs"}
+        return replace(self, **arrays)
 
     def covariances(self, prior: FloatArray, solved: FloatArray) -> FloatArray:
         r"""Return the posterior covariances (s, m, q) with m configurations from those of the prior.
@@ -68,24 +76,101 @@ class Compared(NamedTuple):
         """
         return np.asarray(prior - solved @ self.solved.transpose(0, 2, 1))
 
+
+@dataclass(frozen=True, eq=False)
+class Recommended(Compared):
+    """The recommended configuration and, as a second row, the runner-up if there is one; k = 1.
+
+    Attributes
+    ----------
+    prior : (s, 1) float64
+        Variance of the transformed function at the recommended configuration, before the observations.
+    """
+
+    prior: FloatArray
+
     def change(self, mean: FloatArray, variance: FloatArray, covariances: FloatArray, noise: FloatArray) -> Change:
-        """Return what an evaluation with a noise of variance (s, 1) changes, from moments (s, m) of the function."""
+        """Return what an evaluation changes.
+
+        Parameters
+        ----------
+        mean, variance : (s, m) float64
+            Of the function at m configurations.
+        covariances : (s, m, q) float64
+            With the function at the compared configurations.
+        noise : (s, 1) float64
+            Variance of the noise of the evaluation.
+        """
         total = variance + noise
         root = np.sqrt(total)
-        sd = (variance - covariances[:, :, 0]) / root
+        difference = variance - covariances[:, :, 0]
+        sd = difference / root
         by_variance = 1 / root - 0.5 * sd / total
         by_covariances = np.zeros(covariances.shape)
         by_covariances[:, :, 0] = -1 / root
         is_new = np.ones(sd.shape, dtype=bool)
         if covariances.shape[2] == 2:
-            best, second = np.split(self.means, 2, axis=1)
+            # A runner-up that is better already counts by what an evaluation may change, the improvement from -d.
+            second = self.goal + np.abs(self.means[:, 1:] - self.goal)
             sd_of_second = (covariances[:, :, 1] - covariances[:, :, 0]) / root
-            is_new = log_improvement(best - mean, np.abs(sd)) >= log_improvement(best - second, np.abs(sd_of_second))
+            promised = log_improvement(self.goal - mean, np.abs(sd))
+            is_new = promised >= log_improvement(self.goal - second, np.abs(sd_of_second))
+            is_new &= difference > _ROUNDING * self.prior  # else it is the recommended configuration
             mean = np.where(is_new, mean, second)
             sd = np.where(is_new, sd, sd_of_second)
             by_variance = np.where(is_new, by_variance, -0.5 * sd_of_second / total)
             by_covariances[:, :, 1] = np.where(is_new, 0.0, 1 / root)
         return Change(mean, sd, by_variance, by_covariances, is_new)
+
+
+class Front(Compared):
+    """The configurations of a front; k = q."""
+
+
+class FrontMoments(NamedTuple):
+    """Moments of the posterior mean at m configurations after an evaluation there, beside those of a front.
+
+    Attributes
+    ----------
+    mean, sd : (s, m, q + 1) float64
+        Relative to each of q configurations, whose values count as equal under all draws. The last ones are absolute.
+    by_variance, by_covariance : (s, m, q + 1) float64
+        Derivatives of ``sd`` by the variance of the function, and by the covariance with the configuration.
+    """
+
+    mean: FloatArray
+    sd: FloatArray
+    by_variance: FloatArray
+    by_covariance: FloatArray
+
+    @classmethod
+    def of(
+        cls, mean: FloatArray, variance: FloatArray, covariances: FloatArray, shift: FloatArray, noise: FloatArray
+    ) -> FrontMoments:
+        """Compute the moments.
+
+        Parameters
+        ----------
+        mean, variance : (s, m) float64
+            Of the function.
+        covariances : (s, m, q) float64
+            With the function at the configurations of the front.
+        shift : (s, q) float64
+            Their values minus their means.
+        noise : (s, 1) float64
+            Variance of the noise of the evaluation.
+        """
+        total = (variance + noise)[..., None]
+        root = np.sqrt(total)
+        difference = variance[..., None] - np.concatenate([covariances, np.zeros_like(total)], axis=2)
+        sign = np.where(difference < 0, -1.0, 1.0)
+        sd = np.abs(difference) / root
+        shifts = np.hstack([shift, np.zeros((len(shift), 1))])
+        return cls(mean[..., None] + shifts[:, None], sd, sign / root - 0.5 * sd / total, -sign / root)
+
+
+FrontGradient = Callable[[FloatArray, FloatArray], FloatArray]
+"""Returns the gradient (m, D_real) of a value from its derivatives (s, m, q + 1) by the mean and the sd."""
 
 
 def log_improvement(gap: FloatArray, sd: FloatArray) -> FloatArray:

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
+from slayr_py.inference.log_sum_exp import log_sum_exp
+from slayr_py.inference.prediction.comparison import FrontGradient
 from slayr_py.inference.prediction.distribution import NO_WARP, Latent, common_pivot
 from slayr_py.inference.prediction.draws import counts, evenly
 from slayr_py.inference.prediction.predictor import KernelPredictor, Moments, Predictor
@@ -92,8 +94,33 @@ class MixturePredictor(Predictor):
         return self._join([part.noise for part in self.parts])
 
     @override
+    def with_error(self, error: float | None) -> Self:
+        return type(self)([part.with_error(error) for part in self.parts], self.rows)
+
+    @override
     def compared(self, recommended: Encoded | None) -> Self:
         return type(self)([part.compared(recommended) for part in self.parts], self.rows)
+
+    @override
+    def beside(self, front: Encoded, values: FloatArray) -> Self:
+        return type(self)([part.beside(front, values) for part in self.parts], self.rows)
+
+    @override
+    def front_moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        means, sds = zip(*(part.front_moments(new) for part in self.parts), strict=True)
+        return self._join(means), self._join(sds)
+
+    @override
+    def front_moments_with_gradient(self, new: Encoded) -> tuple[FloatArray, FloatArray, FrontGradient]:
+        means, sds, gradients = zip(*(part.front_moments_with_gradient(new) for part in self.parts), strict=True)
+
+        def gradient(by_mean: FloatArray, by_sd: FloatArray) -> FloatArray:
+            ends = np.cumsum([len(rows) for rows in self.rows])[:-1]
+            shares = zip(gradients, means, self.rows, np.split(by_mean, ends), np.split(by_sd, ends), strict=True)
+            total = [of_part(*(_added(each, rows, len(mean)) for each in by)) for of_part, mean, rows, *by in shares]
+            return np.asarray(np.sum(total, axis=0))
+
+        return self._join(means), self._join(sds), gradient
 
     @property
     @override
@@ -101,9 +128,10 @@ class MixturePredictor(Predictor):
         return self.parts[0].is_compared
 
     @override
-    def doubts(self, recommended: Encoded, others: Encoded) -> FloatArray:
-        doubts = [part.doubts(recommended, others) for part in self.parts]
-        return np.average(doubts, axis=0, weights=[len(rows) for rows in self.rows])
+    def log_doubts(self, recommended: Encoded, others: Encoded) -> FloatArray:
+        shares = [len(rows) / self.n_draws for rows in self.rows]
+        doubts = [part.log_doubts(recommended, others) for part in self.parts]
+        return log_sum_exp(np.array(doubts) + np.log(shares)[:, None])
 
     @override
     def linearised(self, best: float, believed: Encoded | None = None) -> Self:
@@ -140,3 +168,10 @@ class MixturePredictor(Predictor):
 
     def _join(self, arrays: Sequence[FloatArray]) -> FloatArray:
         return np.concatenate([array[rows] for array, rows in zip(arrays, self.rows, strict=True)])
+
+
+def _added(values: FloatArray, rows: NDArray[np.intp], n: int) -> FloatArray:
+    """Return the sums (n, ...) of values of the same row."""
+    total = np.zeros((n, *values.shape[1:]))
+    np.add.at(total, rows, values)
+    return total

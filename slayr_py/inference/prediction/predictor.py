@@ -23,10 +23,18 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
+from slayr_py.inference.log_sum_exp import log_sum_exp
 from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.modes.triangular import inverses, solve_lower, solve_upper
 from slayr_py.inference.prediction.cholesky import cholesky
-from slayr_py.inference.prediction.comparison import Compared, log_improvement
+from slayr_py.inference.prediction.comparison import (
+    Change,
+    Front,
+    FrontGradient,
+    FrontMoments,
+    Recommended,
+    log_improvement,
+)
 from slayr_py.inference.prediction.distribution import Latent, Prediction
 from slayr_py.inference.prediction.draws import thinned
 from slayr_py.inference.prediction.success import Skewness
@@ -86,7 +94,7 @@ class Predictor(ABC):
         A noisy evaluation at x~ changes the posterior means there and at the recommended x* together. Their difference
         is then normal, with the present difference as mean and the standard deviation
 
-            |var(f(x~)) - cov(f(x~), f(x*))| / sqrt(var(f(x~)) + noise of `with_pending`),
+            |var(f(x~)) - cov(f(x~), f(x*))| / sqrt(var(f(x~)) + noise),
 
         the knowledge gradient with two alternatives (Frazier, Powell & Dayanik 2009). Its square replaces the variance
         in `moments`, and each draw has its own mean at x* as `incumbent`. The variance of f(x~) itself would make an
@@ -98,6 +106,8 @@ class Predictor(ABC):
             |cov(f(x~), f(x2)) - cov(f(x~), f(x*))| / sqrt(var(f(x~)) + noise),
 
         under the draws and at the configurations where it promises the larger improvement of the transformed function.
+        Under a draw that believes x2 to be better already, by a difference d, an evaluation is worth what it may
+        change: E[max(d + sd z, 0)] - d, which is the improvement from -d.
 
         Parameters
         ----------
@@ -105,16 +115,41 @@ class Predictor(ABC):
             None: moments of the function again. The order is `with_pending`, this and `linearised`.
         """
 
+    @abstractmethod
+    def beside(self, front: Encoded, values: FloatArray) -> Self:
+        """Return a predictor with the configurations of a front (q,) and their standardised values (q,).
+
+        See :meth:`front_moments`. The order is `with_pending` and this.
+        """
+
+    @abstractmethod
+    def front_moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        r"""Return moments (s, m, q + 1) of the posterior means after a noisy evaluation at each of m configurations.
+
+        An evaluation at x~ changes what is known of a configuration p of a front too: see :meth:`compared`. Mean and
+        standard deviation of the posterior mean of the transformed function at x~, relative to that at p, whose value
+        counts as equal under all draws, are
+
+            value of p + mean(f(x~)) - mean(f(p)) and |var(f(x~)) - cov(f(x~), f(p))| / sqrt(var(f(x~)) + noise).
+
+        The last ones are not relative: mean(f(x~)) and var(f(x~)) / sqrt(var(f(x~)) + noise) (Picheny et al. 2013,
+        Technometrics 55:2, with the quantile 1/2). Without :meth:`beside` there are no others.
+        """
+
+    @abstractmethod
+    def front_moments_with_gradient(self, new: Encoded) -> tuple[FloatArray, FloatArray, FrontGradient]:
+        """Return :meth:`front_moments`, and a function for gradients by the real inputs."""
+
     @property
     @abstractmethod
     def is_compared(self) -> bool:
         """Whether moments are those of :meth:`compared`."""
 
     @abstractmethod
-    def doubts(self, recommended: Encoded, others: Encoded) -> FloatArray:
-        """Return by how much each of m configurations is expected to be better than the recommended one, (m,).
+    def log_doubts(self, recommended: Encoded, others: Encoded) -> FloatArray:
+        """Return how much better each of m configurations is expected to be than the recommended one, as logarithms.
 
-        The mean over draws of E[max(f(x*) - f(x), 0)], of the transformed function.
+        The mean over draws of E[max(f(x*) - f(x), 0)], of the transformed function, (m,).
         """
 
     @abstractmethod
@@ -164,9 +199,13 @@ class Predictor(ABC):
     @property
     @abstractmethod
     def noise(self) -> FloatArray:
-        """Variance (s, 1) of the noise of a further observation, on the scale of the transformed function.
+        """Variance (s, 1) of the noise of a further observation, on the scale of the transformed function."""
 
-        Known errors of the observations enter by their mean square.
+    @abstractmethod
+    def with_error(self, error: float | None) -> Self:
+        """Return the predictor that expects this known error of further observations, for standardised targets.
+
+        By default, and for None, it is the median of the known errors of the last five observations.
         """
 
     @abstractmethod
@@ -186,9 +225,8 @@ class Predictor(ABC):
     def with_pending(self, pending: Encoded) -> Self:
         """Condition every draw on its own mean at q configurations that are still being evaluated.
 
-        Their values will have the noise of the others: the mean square of the known errors is part of it if the last
-        observation has one, which past experiments may not have had. The mean does not change; the variance decreases
-        near the pending points (the "kriging believer").
+        Their values will have the :attr:`noise` of a further observation. The mean does not change; the variance
+        decreases near the pending points (the "kriging believer").
         """
 
     @abstractmethod
@@ -247,11 +285,15 @@ class KernelPredictor(Predictor):
     incumbent : (s, 1) float64, optional
     inverse : (s, n, n) float64, optional
         L^-1, see :meth:`for_search`.
-    rival : Compared, optional
+    error : float, optional
+        See :meth:`with_error`.
+    rivals : Recommended, optional
         See :meth:`compared`.
+    front : Front, optional
+        See :meth:`beside`.
     last : tuple, optional
-        The last configurations, and moments there: mean and variance of the transformed function, and its covariance
-        with that at the rival.
+        The last configurations, and mean and variance of the transformed function there. With `rivals` the change that
+        they describe, too.
     """
 
     kernel: Kernel
@@ -265,8 +307,10 @@ class KernelPredictor(Predictor):
     tangent: Tangent | None = None
     incumbent: FloatArray | None = None
     inverse: FloatArray | None = None
-    rival: Compared | None = None
-    last: tuple[Encoded, FloatArray, FloatArray, FloatArray | None] | None = field(default=None, init=False, repr=False)
+    error: float | None = None
+    rivals: Recommended | None = None
+    front: Front | None = None
+    last: tuple[Encoded, FloatArray, FloatArray, Change | None] | None = field(default=None, init=False, repr=False)
 
     @classmethod
     def factorise(
@@ -331,45 +375,95 @@ class KernelPredictor(Predictor):
     @property
     @override
     def noise(self) -> FloatArray:
-        return (self.targets.common_noise(self.draws) + np.mean(np.square(self.targets.y_sd)))[:, None]
+        error = self.targets.recent_error if self.error is None else self.error
+        return (self.targets.common_noise(self.draws) + error**2)[:, None]
+
+    @override
+    def with_error(self, error: float | None) -> Self:
+        return replace(self, error=error)
 
     @override
     def compared(self, recommended: Encoded | None) -> Self:
         if recommended is None:
-            return self if self.rival is None else replace(self, rival=None)
-        solved = self._solve(self.kernel.cross(recommended, self.train, self.draws))
-        weights = np.stack([solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)])
-        return replace(self, rival=Compared(recommended, self._transformed(recommended)[0], solved, weights))
+            return self if self.rivals is None else replace(self, rivals=None)
+        means = self._transformed(recommended)[0]
+        prior = self.kernel.diagonal(recommended[:1], self.draws)
+        return replace(self, rivals=Recommended(recommended, means, means[:, :1], *self._solved(recommended), prior))
+
+    @override
+    def beside(self, front: Encoded, values: FloatArray) -> Self:
+        means = self._transformed(front)[0]
+        goal = np.broadcast_to(values, means.shape)
+        goal = goal if self.warp is None else warped(goal, self.warp, self.pivot)
+        return replace(self, front=Front(front, means, goal, *self._solved(front)))
+
+    @override
+    def front_moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        solved = self._solve(self.kernel.cross(new, self.train, self.draws))
+        found = self._front_moments(new, *self._moments(new, solved), solved)
+        return found.mean, found.sd
+
+    @override
+    def front_moments_with_gradient(self, new: Encoded) -> tuple[FloatArray, FloatArray, FrontGradient]:
+        moments, solved, slope = self._moments_and_slopes(new)
+        found = self._front_moments(new, moments.mean, moments.variance, solved)
+
+        def gradient(by_mean: FloatArray, by_sd: FloatArray) -> FloatArray:
+            by_variance = np.einsum("smq,smq->sm", by_sd, found.by_variance)
+            total = np.einsum("sm,smd->md", by_mean.sum(axis=2), moments.mean_gradient)
+            total += np.einsum("sm,smd->md", by_variance, moments.variance_gradient)
+            if self.front is not None:
+                by_covariance = (by_sd * found.by_covariance)[..., :-1]
+                prior_slope = self.kernel.cross_gradient(new, self.front.configs, self.draws)[1]
+                total += np.einsum("smq,smqd->md", by_covariance, prior_slope)
+                total -= np.einsum("smn,smnd->md", by_covariance @ self.front.weights, slope)
+            return np.asarray(total)
+
+        return found.mean, found.sd, gradient
+
+    def _front_moments(self, new: Encoded, mean: FloatArray, variance: FloatArray, solved: FloatArray) -> FrontMoments:
+        front = self.front
+        if front is None:
+            covariances = np.empty((*mean.shape, 0))
+            shift = np.empty((len(mean), 0))
+        else:
+            covariances = front.covariances(self.kernel.cross(new, front.configs, self.draws), solved)
+            shift = front.goal - front.means
+        return FrontMoments.of(mean, variance, covariances, shift, self.noise)
+
+    def _solved(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
+        r"""Return L \ k(X, x) and K^-1 k(X, x) of q configurations, (s, q, n)."""
+        solved = self._solve(self.kernel.cross(new, self.train, self.draws))
+        return solved, np.stack([solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)])
 
     @property
     @override
     def is_compared(self) -> bool:
-        return self.rival is not None
+        return self.rivals is not None
 
     @override
-    def doubts(self, recommended: Encoded, others: Encoded) -> FloatArray:
-        known = self.compared(recommended)
-        mean, variance, covariance = known._transformed(others)
-        assert known.rival is not None and covariance is not None
-        spread = variance + known._transformed(recommended)[1] - 2 * covariance[:, :, 0]
-        improvement = log_improvement(known.rival.means - mean, np.sqrt(np.maximum(spread, 0.0)))
-        return np.asarray(np.exp(improvement).mean(axis=0))
+    def log_doubts(self, recommended: Encoded, others: Encoded) -> FloatArray:
+        means, covariance = self.joint_moments(recommended.concatenate(others))
+        variance = np.maximum(covariance.diagonal(axis1=1, axis2=2), 0.0)
+        sd = np.sqrt(np.maximum(variance[:, 1:] + variance[:, :1] - 2 * covariance[:, 0, 1:], 0.0))
+        return np.asarray(log_sum_exp(log_improvement(means[:, :1] - means[:, 1:], sd)) - np.log(self.n_draws))
 
     @override
     def linearised(self, best: float, believed: Encoded | None = None) -> Self:
         a = self.warp
         smallest = np.full((self.n_draws, 1), best)
-        if self.rival is not None:
-            smallest += self._untransformed(self.rival.means[:, :1])
+        if self.rivals is not None:
+            smallest += self._untransformed(self.rivals.goal)
         if believed is not None:
             values = self._untransformed(self._transformed(believed)[0])
             smallest = np.minimum(smallest, values.min(axis=1, keepdims=True))
         if a is None:
-            return replace(self, incumbent=smallest)
+            return replace(self, incumbent=smallest, rivals=self._rivals_at(smallest))
         touched = smallest if self.pivot is not None else np.maximum(smallest, -_DEEPEST / a)
         slope = np.exp(-log_slope(touched, a, self.pivot))
-        tangent = Tangent(touched - slope * warped(touched, a, self.pivot), slope)
-        return replace(self, incumbent=smallest, tangent=tangent)
+        goal = warped(touched, a, self.pivot)
+        tangent = Tangent(touched - slope * goal, slope)
+        return replace(self, incumbent=smallest, tangent=tangent, rivals=self._rivals_at(goal))
 
     @override
     def subset(self, n_chains: int, n_draws: int) -> Self:
@@ -389,7 +483,8 @@ class KernelPredictor(Predictor):
             incumbent=None if self.incumbent is None else self.incumbent[rows],
             tangent=None if self.tangent is None else Tangent(self.tangent.offset[rows], self.tangent.slope[rows]),
             inverse=None if self.inverse is None else self.inverse[rows],
-            rival=None if self.rival is None else self.rival.at(rows),
+            rivals=None if self.rivals is None else self.rivals.at(rows),
+            front=None if self.front is None else self.front.at(rows),
         )
 
     @override
@@ -400,9 +495,8 @@ class KernelPredictor(Predictor):
 
     @override
     def moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
-        mean, variance, covariance = self._transformed(new)
-        if self.rival is not None and covariance is not None:
-            change = self.rival.change(mean, variance, covariance, self._noise_of_running)
+        mean, variance, change = self._transformed(new)
+        if change is not None:
             mean = change.mean
             variance = np.square(change.sd)
         return self._linearise(mean, variance)
@@ -424,23 +518,25 @@ class KernelPredictor(Predictor):
         solved = self._solve(self.kernel.cross(new, self.train, self.draws))
         return solved, self.kernel.cross(new, new, self.draws) - solved @ solved.transpose(0, 2, 1)
 
-    @override
-    def moments_with_gradient(self, new: Encoded) -> Moments:
+    def _moments_and_slopes(self, new: Encoded) -> tuple[Moments, FloatArray, FloatArray]:
+        """Return moments of the transformed function, V' (s, m, n), and the slope of k(X~, X), (s, m, n, D_real)."""
         cross, slope = self.kernel.cross_gradient(new, self.train, self.draws)
         solved = self._solve(cross)
-        mean, variance = self._moments(new, solved)
         if self.inverse is None:
             precision_cross = np.stack([solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)])
         else:
             precision_cross = solved @ self.inverse
         both = np.stack([np.broadcast_to(self.weights[:, None], cross.shape), precision_cross], axis=2) @ slope
-        mean_gradient = both[:, :, 0]
         variance_gradient = self.kernel.diagonal_gradient(new, self.draws) - 2 * both[:, :, 1]
-        if self.rival is not None:
-            prior, slope_of_prior = self.kernel.cross_gradient(new, self.rival.configs, self.draws)
-            covariance = self.rival.covariances(prior, solved)
-            change = self.rival.change(mean, variance, covariance, self._noise_of_running)
-            covariance_gradient = slope_of_prior - self.rival.weights[:, None] @ slope
+        return Moments(*self._moments(new, solved), both[:, :, 0], variance_gradient), solved, slope
+
+    @override
+    def moments_with_gradient(self, new: Encoded) -> Moments:
+        (mean, variance, mean_gradient, variance_gradient), solved, slope = self._moments_and_slopes(new)
+        if self.rivals is not None:
+            prior, slope_of_prior = self.kernel.cross_gradient(new, self.rivals.configs, self.draws)
+            change = self.rivals.change(mean, variance, self.rivals.covariances(prior, solved), self.noise)
+            covariance_gradient = slope_of_prior - self.rivals.weights[:, None] @ slope
             sd_gradient = change.by_variance[..., None] * variance_gradient
             sd_gradient += (change.by_covariances[:, :, None] @ covariance_gradient)[:, :, 0]
             mean = change.mean
@@ -493,7 +589,7 @@ class KernelPredictor(Predictor):
         solved = self._solve(self.kernel.cross(pending, self.train, self.draws))
         rest = self.kernel.cross(pending, pending, self.draws) - solved @ solved.transpose(0, 2, 1)
         diagonal = np.arange(q)
-        rest[:, diagonal, diagonal] += self._noise_of_running
+        rest[:, diagonal, diagonal] += self.noise
         factor = np.zeros((len(solved), n + q, n + q))
         factor[:, :n, :n] = self.factor
         factor[:, n:, :n] = solved
@@ -508,15 +604,9 @@ class KernelPredictor(Predictor):
             weights=_solve_weights(factor, whitened),
             jitter=np.maximum(self.jitter, jitter),
             inverse=None,
-            rival=None,
+            rivals=None,
+            front=None,
         )
-
-    @property
-    def _noise_of_running(self) -> FloatArray:
-        """Variance (s, 1) of the noise of an evaluation that is running, or the next: see :meth:`with_pending`."""
-        errors = self.targets.y_sd
-        known = np.mean(np.square(errors[errors > 0])) if errors.size and errors[-1] > 0 else 0.0
-        return np.asarray(self.targets.common_noise(self.draws)[:, None] + known)
 
     def _solve(self, cross: FloatArray) -> FloatArray:
         r"""Return V' = (L \ B)', (s, m, n)."""
@@ -524,16 +614,17 @@ class KernelPredictor(Predictor):
             return cross @ self.inverse.transpose(0, 2, 1)
         return np.stack([solve_lower(f, c) for f, c in zip(self.factor, cross, strict=True)])
 
-    def _transformed(self, new: Encoded) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    def _transformed(self, new: Encoded) -> tuple[FloatArray, FloatArray, Change | None]:
         """Return moments of the transformed function, see `last`; a repeated call with the same object is free."""
         last = self.last  # read once: another thread may replace it
         if last is None or last[0] is not new:
             solved = self._solve(self.kernel.cross(new, self.train, self.draws))
-            covariance = None
-            if self.rival is not None:
-                prior = self.kernel.cross(new, self.rival.configs, self.draws)
-                covariance = self.rival.covariances(prior, solved)
-            last = (new, *self._moments(new, solved), covariance)
+            mean, variance = self._moments(new, solved)
+            change = None
+            if self.rivals is not None:
+                prior = self.kernel.cross(new, self.rivals.configs, self.draws)
+                change = self.rivals.change(mean, variance, self.rivals.covariances(prior, solved), self.noise)
+            last = (new, mean, variance, change)
             object.__setattr__(self, "last", last)
         return last[1:]
 
@@ -545,6 +636,10 @@ class KernelPredictor(Predictor):
     def _untransformed(self, t: FloatArray) -> FloatArray:
         """Return T^-1(t) of each draw, (s, m), without the tangent."""
         return t if self.warp is None else unwarped(t, self.warp, self.pivot)
+
+    def _rivals_at(self, goal: FloatArray) -> Recommended | None:
+        """Return the compared configurations, with this value of the transformed function (s, 1) to improve on."""
+        return None if self.rivals is None else replace(self.rivals, goal=goal)
 
     def _linearise(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return moments of the linearised function from moments of the transformed function."""

@@ -9,7 +9,7 @@ import numpy as np
 from ConfigSpace import Configuration
 from optuna import Study
 
-from slayr_py.acquisition import FrontTask, non_dominated
+from slayr_py.acquisition import FrontTask, keys, non_dominated
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.study.model.options import SamplerOptions
@@ -19,7 +19,6 @@ from slayr_py.study.storage.trials import Observations
 from slayr_py.threads import one_thread
 
 _DRAWS = 64  # by which the runner-up is chosen
-_NO_DOUBT = 1e-12  # standard deviations of the targets; a repeated configuration has rounding errors
 _MOVED = 256  # random configurations, if none near the observed ones satisfies the constraints on inputs
 
 
@@ -31,6 +30,9 @@ class Front(NamedTuple):
 
     reference: FloatArray
     """Shape (p,)."""
+
+    configs: tuple[Configuration, ...] | None = None
+    """n configurations, if the values are posterior means."""
 
     @property
     def size(self) -> int | None:
@@ -72,10 +74,12 @@ def incumbent(observed: Observations, posterior: Posterior, fixed: Fixed | None,
     if not noisy or known.configs is None:
         return Incumbent(best)
     rows = [int(np.flatnonzero(values == best)[0])]
-    with one_thread():
-        doubts = posterior.predictor(_DRAWS).doubts(known.configs[rows], known.configs)
-    if doubts.max() > _NO_DOUBT:
-        rows.append(int(np.argmax(doubts)))
+    codes = keys(known.configs)
+    others = np.array([row for row, code in enumerate(codes) if code != codes[rows[0]]], dtype=np.intp)
+    if len(others):
+        with one_thread():
+            doubts = posterior.predictor(_DRAWS).log_doubts(known.configs[rows], known.configs[others])
+        rows.append(int(others[np.argmax(doubts)]))
     return Incumbent(best, tuple(posterior.encoder.decode(known.configs[rows])))
 
 
@@ -97,11 +101,14 @@ def front_of(
     values = None if found is None else found.values
     known = np.column_stack([each.y for each in observed]) if values is None else values
     best = non_dominated(sign * known)
+    configs = None
+    if found is not None and found.configs is not None:
+        configs = tuple(posteriors[0].encoder.decode(found.configs[best]))
     if values is not None:
         values = values[best]
     if reference is not None:
-        return Front(values, given_reference(reference, goals))
-    return Front(values, sign * default_reference(sign * known, sign * known[best]))
+        return Front(values, given_reference(reference, goals), configs)
+    return Front(values, sign * default_reference(sign * known, sign * known[best]), configs)
 
 
 def front_task(

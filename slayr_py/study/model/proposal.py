@@ -133,12 +133,13 @@ class Proposal(AbstractContextManager["Proposal"]):
             }
         with _timed(self._seconds, "acquisition"):
             if isinstance(self._improved, Front):
-                front, reference = self._improved
                 return suggest_tradeoff(
                     fitted.posteriors,
-                    front=front,
-                    reference=reference,
+                    front=self._improved.values,
+                    reference=self._improved.reference,
                     noisy=self._noisy,
+                    configs=self._improved.configs,
+                    errors=[each.further_error for each in self.observed],
                     rng=np.random.default_rng(self.stream),
                     least_feasible=least_feasible,
                     **terms,
@@ -154,6 +155,7 @@ class Proposal(AbstractContextManager["Proposal"]):
                     t=self.trial.number + 1 - len(self.design),
                     rng=np.random.default_rng(self.stream),
                     recommended=improved.recommended,
+                    error=self.observed[0].further_error,
                     least_feasible=least_feasible,
                     **terms,
                 )

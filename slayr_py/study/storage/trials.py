@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.acquisition import non_dominated
 from slayr_py.errors import DataError, listed
+from slayr_py.inference import recent_error
 from slayr_py.space import Encoded, Fixed, FloatArray, missing_names
 from slayr_py.study.storage.attributes import (
     CONTEXT_KEY,
@@ -55,6 +56,10 @@ class Observations(NamedTuple):
 
     y_sd: FloatArray
     """Shape (n,): known standard deviations of the errors of y; 0 where none is known."""
+
+    further_error: float
+    """Known standard deviation of the error that the next value is expected to have: the median of those of the last
+    five complete trials. Forecasts of pruned trials have other errors."""
 
     feasible: NDArray[np.bool_]
     """Shape (n,): whether no constraint of the trial is violated and, if the study has constraints, all are known. A
@@ -155,6 +160,7 @@ def observations(
         goal.sign * compressed.values,
         goal.maximize,
         compressed.errors,
+        recent_error(compressed.errors[finished.complete]),
         _incumbents(finished.trials, _constraint_names(known)),
         np.array([OUTSIDE_KEY not in trial.user_attrs for trial in finished.trials], dtype=np.bool_),
         compressed.far,

@@ -41,7 +41,9 @@ def exact(x, y) -> Observations:
     """Feasible observations without errors, none of them far, of an objective to minimise."""
     n = len(x)
     feasible = np.ones(n, dtype=bool)
-    return Observations(list(range(n)), configurations(x), y, False, np.zeros(n), feasible, feasible, ~feasible, y, [])
+    return Observations(
+        list(range(n)), configurations(x), y, False, np.zeros(n), 0.0, feasible, feasible, ~feasible, y, []
+    )
 
 
 def plane() -> ConfigurationSpace:

@@ -5,8 +5,8 @@ import pytest
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState, create_trial
 
-from slayr_py.study import ask, create_study
-from slayr_py.study.storage import distributions
+from slayr_py.study import ask, create_study, tell
+from slayr_py.study.storage import distributions, trials
 from slayr_py.study.storage.attributes import SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.optuna_private import optimizing
@@ -50,6 +50,31 @@ def test_observations_are_in_the_users_units(plane, direction, best):
     observed = observations(study, plane)
     assert observed.y.tolist() == [3.0, 5.0, 2.0] and observed.best_of(observed.y) == best
     assert observed.maximize == (direction == "maximize")
+
+
+def test_the_next_value_is_expected_to_have_the_error_of_the_last_ones(plane):
+    """Neither one bad measurement nor one exact value decides."""
+    study = create_study(plane, n_initial=12, seed=2)
+    for number, sd in enumerate([0.1, 0.1, 20.0, 0.1, 0.1, 0.0, 0.1]):
+        tell(study, ask(study), 1.0 + 0.1 * number, sd=sd)
+        assert observations(study, plane).further_error == 0.1
+
+
+def test_forecasts_of_stopped_trials_do_not_tell_the_error_of_the_next_value(plane, monkeypatch):
+    study = create_study(plane, n_initial=8, seed=2)
+    for number in range(6):
+        study.tell(ask(study), 1.0 + number)
+    monkeypatch.setattr(trials, "evidence_of", lambda trial: (2.0, 0.3) if trial.number % 2 else None)
+    observed = observations(study, plane)
+    assert observed.y_sd.tolist() == [0.0, 0.3] * 3 and observed.further_error == 0.3
+    stopped = [trial.number for trial in study.trials if trial.number % 2]
+    monkeypatch.setattr(trials, "trials_of", lambda *_: [stop(t) if t.number in stopped else t for t in study.trials])
+    assert observations(study, plane).further_error == 0.0
+
+
+def stop(trial):
+    trial.state = TrialState.PRUNED
+    return trial
 
 
 @pytest.mark.stan
