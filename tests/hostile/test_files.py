@@ -104,6 +104,11 @@ DAMAGED = [
     ("our record is of a version to come", [set_record("format", str(FORMAT + 1))], "format 2, this .*pip install -U"),
     ("the space is a text", [set_record("space", '"x"')], "its record .*not a ConfigSpace space"),
     ("the seed is a text", [set_record("seed", '"x"')], "its record .*seed is 'x'"),
+    (
+        "the bounds are a number",
+        ["UPDATE study_user_attributes SET value_json = '7' WHERE key = 'slayr:bounds'"],
+        "its bounds 'slayr:bounds' are 7. Restore",
+    ),
     ("a list suggests", [set_suggestion("[]")], r"trial 0 was suggested by \[\], which is not a record. Restore"),
     ("a part of it is a number", [set_suggestion('{"config": 7}')], "trial 0 was suggested with the config 7. Restore"),
     ("the objectives are a number", [set_suggestion('{"objectives": 7}')], "suggested with the objectives 7. Restore"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -91,9 +91,34 @@ def create_study(
     >>> trial = ask(study)                                      # doctest: +SKIP
     >>> tell(study, trial, objective(config_of(trial)))         # doctest: +SKIP
     """
+    check_names(options, signature(create_study).parameters)
+    return start_study(
+        space,
+        storage=storage,
+        study_name=study_name,
+        direction=direction,
+        directions=directions,
+        history=history,
+        pruner=pruner,
+        **options,
+    )
+
+
+def start_study(
+    space: Space,
+    *,
+    storage: str | Path | BaseStorage | None,
+    study_name: str | None,
+    direction: str,
+    directions: Sequence[str] | Mapping[str, str] | None,
+    history: History | None,
+    pruner: BasePruner | None,
+    bind: Callable[[Study], None] | None = None,
+    **options: Unpack[SamplerKeywords],
+) -> Study:
+    """Create or resume a study as `create_study`; ``bind`` may refuse it before past experiments are added."""
     wanted, names = _directions(direction, directions)
     # With None, the sampler would infer a space.
-    check_names(options, signature(create_study).parameters)
     encoder = as_encoder(space, options.pop("within", None))
     sampler = StanGPSampler(encoder, **options)
     check_pruner(pruner, len(wanted), sampler.options.warp)
@@ -115,6 +140,8 @@ def create_study(
             set_names(study, names)
         sampler.options.check_objectives(study)
         sampler.strategy.bind(study)
+        if bind is not None:
+            bind(study)
         if experiments is not None:
             add_history(study, experiments, encoder, sampler.options.cost)
     return study

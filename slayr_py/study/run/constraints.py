@@ -7,9 +7,13 @@ import re
 from collections.abc import Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from optuna import Study
+
 from slayr_py.arguments import to_float
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, did_you_mean
-from slayr_py.study.storage.attributes import ERROR_KEY
+from slayr_py.study.storage.attributes import BOUNDS_KEY, ERROR_KEY
+from slayr_py.study.storage.pieces import store_in_study, stored
+from slayr_py.study.storage.search_lock import search_lock
 
 _FORM = re.compile(r"\s*(?P<name>[^<>=]*[^<>=\s])\s*(?P<relation><=|>=|<|>)\s*(?P<limit>[^<>=]+?)\s*")
 
@@ -26,6 +30,14 @@ class Constraint(NamedTuple):
     def excess(self, value: float) -> float:
         """Return by how much the value violates the bound; it holds where this is not positive."""
         return self.sign * (value - self.limit)
+
+    def __str__(self) -> str:
+        return f"{self.name} {'<=' if self.sign > 0 else '>='} {repr(self.limit).removesuffix('.0')}"
+
+
+def _at_most_zero(name: str) -> Constraint:
+    """Return the bound on a number that ``constraints`` does not bound."""
+    return Constraint(name, 1.0, 0.0)
 
 
 def parse_constraints(texts: Iterable[str]) -> tuple[Constraint, ...]:
@@ -70,6 +82,52 @@ def check_not_inputs(constraints: Iterable[Constraint], names: Container[str]) -
             )
 
 
+def bind_constraints(study: Study, bounds: tuple[Constraint, ...] | None) -> None:
+    """Record the bounds of a run in its study, or compare them with the recorded ones.
+
+    Trials store by how much they exceed the bound of their own run, which another bound would not change. New names are
+    added, and bounds that a run leaves out are kept. A study of an earlier version, or of ask and tell, has no record
+    of the bounds on the numbers of its trials.
+
+    Parameters
+    ----------
+    study : optuna.Study
+    bounds : tuple of Constraint or None
+        As in `constraint_values`.
+
+    Raises
+    ------
+    DataError
+        If a run of the study had another bound on the same name.
+    """
+    with search_lock(study):  # of processes that start the same study, one records its bounds first
+        texts = stored(study.user_attrs, BOUNDS_KEY)
+        reported = {name for trial in study.get_trials(deepcopy=False) for name in trial.constraints}
+        recorded = {bound.name: bound for bound in parse_constraints(texts or ())}
+        started = recorded if texts is None else {name: _at_most_zero(name) for name in reported} | recorded
+        for now in map(_at_most_zero, started) if bounds is None else bounds:
+            if (before := started.get(now.name, now)) != now:
+                raise DataError(_changed(study, before, now, bounds is None))
+        new = [bound for bound in bounds or () if bound.name not in recorded]
+        # The numbers of an earlier version or of ask and tell are not known to be at most 0.
+        if new or (texts is None and not (bounds is None and reported)):
+            store_in_study(study, BOUNDS_KEY, [str(bound) for bound in (*recorded.values(), *new)])
+
+
+def _changed(study: Study, before: Constraint, now: Constraint, by_default: bool) -> str:
+    """Return the message of the error that a bound is not that of the study."""
+    default, drop = "", ""
+    if by_default:
+        default = ", the bound without constraints="
+        drop = f", with constraints=[] if the objective returns no {before.name!r} any more"
+    return (
+        f"study {study.study_name!r} was started with the constraint {str(before)!r}, not {str(now)!r}{default}; its "
+        f"trials store by how much they violate the first one. Resume it with {str(before)!r} in constraints={drop}, "
+        "or choose another study name: history= of its trials then has their values, but not their constraints, so "
+        "that they are never the best"
+    )
+
+
 def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint, ...] | None) -> dict[str, float]:
     """Return by how much the reported values violate the constraints, by name.
 
@@ -97,7 +155,7 @@ def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint
                 f"{ERROR_KEY!r} beside the value would be a constraint; for a known error of the value define "
                 f"objective(config, trial) and call trial.set_user_attr({ERROR_KEY!r}, {reported[name]!r:.80})"
             )
-    known = {name: Constraint(name, 1.0, 0.0) for name in reported}
+    known = {name: _at_most_zero(name) for name in reported}
     if constraints is not None:
         known = {constraint.name: constraint for constraint in constraints}
         for name in reported:

@@ -24,8 +24,8 @@ from slayr_py.study.model.options import SamplerKeywords, check_names
 from slayr_py.study.model.session import Phase
 from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.result import Result
-from slayr_py.study.run.asktell import create_study
-from slayr_py.study.run.constraints import check_not_inputs, parse_constraints
+from slayr_py.study.run.asktell import start_study
+from slayr_py.study.run.constraints import bind_constraints, check_not_inputs, parse_constraints
 from slayr_py.study.run.evaluation import EvaluationSettings, TrialEvaluations
 from slayr_py.study.run.executors import check_executor
 from slayr_py.study.run.history import History
@@ -111,8 +111,8 @@ def minimize(
         without a known cost counts as 0; with ``cost="seconds"``, one that raised an error counts its duration.
     constraints : sequence of str, optional
         Bounds on the numbers that the objective returns by name: ``["memory <= 8", "accuracy >= 0.9"]``. By default
-        each of them must be at most 0. The best configuration is the best one that violates none. Use ``within`` for
-        constraints on the parameters themselves.
+        each of them must be at most 0. The best configuration is the best one that violates none. A resumed study needs
+        the same bounds. Use ``within`` for constraints on the parameters themselves.
     max_consecutive_failures : int, optional
         Stop after so many consecutive failures. By default after 10, or after 3 if no trial has ever succeeded. NaN and
         infinite values do not count here.
@@ -237,7 +237,7 @@ def minimize(
     with quiet_optuna(), translate_storage_errors():
         if options.get("prior") is not None:
             options.setdefault("prior_beta", budget / 10)  # as the authors of piBO
-        study = create_study(
+        study = start_study(
             space,
             storage=open_storage(storage, worker=True),
             study_name=study_name,
@@ -245,6 +245,7 @@ def minimize(
             directions=directions,
             history=history,
             pruner=pruner,
+            bind=lambda study: bind_constraints(study, bounds),
             **options,
         )
         result = Result(study, space_of(study))
@@ -329,6 +330,7 @@ def _run(
                 declared.prepare()
             evaluations = TrialEvaluations(study, settings, bar)
             run_loop(study, evaluations, callbacks, lambda study: _stops(rule, study, bar))
+            declared.warn_of_trials(study)  # a suggestion cannot warn of the last trials
             if has_recommendation(study) and not has_several(study):
                 bar.phase(Phase("fitting", None))
                 _show_recommendation(result, bar)

@@ -60,6 +60,10 @@ A version of slayr_py that changes this record writes a higher ``"format"`` than
 `slayr_py.study.storage.integrity.FORMAT`, so that this version rejects the study; the default is 1.
 """
 
+BOUNDS_KEY = "slayr:bounds"
+"""Study attribute: texts of the bounds that the runs of `minimize` had in ``constraints=``, the first one of each name.
+Empty if there were none, so that each number that the objective reported had to be at most 0."""
+
 SUGGESTION_KEY = "slayr:suggestion"
 """Trial attribute: the `SuggestionRecord`."""
 

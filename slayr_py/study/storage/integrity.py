@@ -17,6 +17,7 @@ from slayr_py.acquisition import prior_text
 from slayr_py.errors import StorageError
 from slayr_py.space import space_from_json
 from slayr_py.study.storage.attributes import (
+    BOUNDS_KEY,
     EVALUATIONS_KEY,
     POSTPONED_KEY,
     SEARCH_KEY,
@@ -56,6 +57,8 @@ def check_integrity(study: Study) -> None:
     _check_pieces(study, attributes, "the study")
     if STUDY_KEY in attributes:
         _check_record(study, attributes)
+    if not isinstance(bounds := stored(attributes, BOUNDS_KEY), list | None) or not all(map(_is_text, bounds or ())):
+        raise _damaged(study, f"its bounds {BOUNDS_KEY!r} are {bounds!r:.80}")
     for trial in trials:
         _check_pieces(study, trial.user_attrs, f"trial {trial.number}")
         if damage := _damage(trial, len(directions)):
@@ -118,6 +121,10 @@ def _is_finite(value: Any) -> bool:
     """Return whether a value is a finite number, or a list of them for several objectives."""
     numbers = value if isinstance(value, list) else [value]
     return all(isinstance(number, int | float) and abs(number) < math.inf for number in numbers)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _damaged(study: Study, reason: str) -> StorageError:

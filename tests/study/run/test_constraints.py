@@ -79,6 +79,74 @@ def test_the_best_configuration_violates_no_constraint():
     assert constraint_results(result.study, SPACE)["memory"].values.tolist() == stored
 
 
+def _memory(config):
+    return (config["x"] - 0.9) ** 2, {"memory": 10 * config["x"]}
+
+
+def _run(url, budget, constraints, objective=_memory, **options):
+    given = {"n_initial": 6, "seed": 1, "progress": False, "storage": url, "study_name": "s", **options}
+    return sl.minimize(objective, SPACE, budget=budget, constraints=constraints, **given)
+
+
+def test_a_resumed_study_refuses_another_bound(tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    assert _run(url, 2, ["memory <= 8"]).study.user_attrs["slayr:bounds"] == ["memory <= 8"]
+    words = "'s' was started with the constraint 'memory <= 8', not 'memory {}.*Resume it with 'memory <= 8' in const"
+    for other in ("<= 4", ">= 8"):
+        with pytest.raises(sl.DataError, match=words.format(other)):
+            _run(url, 4, [f"memory {other}"], history=[({"x": 0.5}, 1.0)])
+    # The default bound is another one, too: it would make all trials infeasible.
+    default = words.format("<= 0', the bound without constraints=") + r".*constraints=\[\]"
+    with pytest.raises(sl.DataError, match=default):
+        _run(url, 4, None)
+    study = _run(url, 4, ["memory < 8.0"]).study
+    assert len(study.trials) == 4 and study.user_attrs["slayr:bounds"] == ["memory <= 8"]
+
+
+def test_a_resumed_study_keeps_the_default_bound(tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    assert _run(url, 1, None).study.user_attrs["slayr:bounds"] == []
+    with pytest.raises(sl.DataError, match="started with the constraint 'memory <= 0', not 'memory <= 8'"):
+        _run(url, 2, ["memory <= 8"])
+    assert len(_run(url, 2, ["memory <= 0"]).study.trials) == 2
+    assert len(_run(url, 3, None).study.trials) == 3
+
+
+def test_a_resumed_study_may_have_more_or_fewer_constraints(tmp_path):
+    def both(config):
+        value, constraints = _memory(config)
+        return value, {**constraints, "time": 1.0}
+
+    url = f"sqlite:///{tmp_path}/study.db"
+    _run(url, 2, ["memory <= 8"])
+    words = "no value of constraint {}: the model learns from their values, but they are never the best"
+    with pytest.warns(UserWarning, match=words.format("'time'")):
+        study = _run(url, 3, ["memory <= 8", "time <= 2"], both).study
+    assert study.user_attrs["slayr:bounds"] == ["memory <= 8", "time <= 2"]
+    assert [sorted(trial.constraints) for trial in study.trials] == [["memory"]] * 2 + [["memory", "time"]]
+    with pytest.warns(UserWarning, match=words.format("'time'")):
+        study = _run(url, 4, ["memory <= 8"]).study
+    assert study.user_attrs["slayr:bounds"] == ["memory <= 8", "time <= 2"]
+    with pytest.raises(sl.DataError, match="'time <= 2', not 'time <= 3'"):
+        _run(url, 5, ["time <= 3"])
+    with pytest.warns(UserWarning, match=words.format("'time'")):
+        study = _run(url, 5, [], lambda config: config["x"]).study
+    assert len(study.trials) == 5 and study.user_attrs["slayr:bounds"] == ["memory <= 8", "time <= 2"]
+
+
+@pytest.mark.parametrize("constraints", [["memory <= 4"], None])
+def test_a_study_without_a_record_of_its_bounds_is_resumed(tmp_path, constraints):
+    """As an earlier version or ask and tell have left it: the bounds of its trials are unknown."""
+    url = f"sqlite:///{tmp_path}/study.db"
+    study = sl.study.create_study(SPACE, storage=url, study_name="s", n_initial=6, seed=1)
+    trial = sl.study.ask(study)
+    trial.set_constraint("memory", 10 * trial.params["x"] - 8)
+    sl.study.tell(study, trial, 1.0)
+    resumed = _run(url, 2, constraints).study
+    assert resumed.user_attrs.get("slayr:bounds") == constraints and len(resumed.trials) == 2
+    assert len(_run(url, 3, ["memory <= 4"]).study.trials) == 3
+
+
 def test_trials_without_a_constraint_are_never_the_best_and_reported():
     def objective(config):
         return config["x"], {"mem": config["x"]}
