@@ -97,7 +97,9 @@ class InferredSpace:
         config = suggestion_record(trial).get("config", {})
         if search_space.keys() - config.keys() - given.keys():
             if (model := self._model({**fixed, **search_space})) is not None:
-                config = suggest_next(model, study, trial, self.seed)["config"]
+                record = suggest_next(model, study, trial, self.seed)
+                model.warn_of_repetition(study, trial, record)
+                config = record["config"]
         elif fixed and not config:
             known = {name: given[name] for name in fixed}
             store_suggestion(study, trial, {"phase": "enqueued", "config": known})

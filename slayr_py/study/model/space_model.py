@@ -20,6 +20,7 @@ from slayr_py.inference import FitKeywords, Posterior, as_stan_seed
 from slayr_py.space import Encoder, Fixed
 from slayr_py.study.model.costs import CostModel
 from slayr_py.study.model.design import Design, default_configuration
+from slayr_py.study.model.exhaustion import Everything, is_outcome
 from slayr_py.study.model.feasibility import FeasibilityModels
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.loop_fits import LoopFits
@@ -31,8 +32,16 @@ from slayr_py.study.storage.attributes import CONTEXT_KEY, given_values, has_his
 from slayr_py.study.storage.costs import check_cost_name
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.optuna_private import enqueued_values, partly_fixed
+from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.suggesting import fix_given
-from slayr_py.study.storage.trials import left_out, observations, trials_text, without_constraints
+from slayr_py.study.storage.suggestion import SuggestionRecord
+from slayr_py.study.storage.trials import (
+    has_known_error,
+    left_out,
+    observations,
+    trials_text,
+    without_constraints,
+)
 
 
 class SpaceModel:
@@ -151,6 +160,24 @@ class SpaceModel:
                 "but they are never the best; in ask and tell, trial.set_constraint(name, excess) stores one",
                 about="constraints",
             )
+
+    def warn_of_repetition(self, study: Study, trial: FrozenTrial, record: SuggestionRecord) -> None:
+        """Warn once if a suggestion repeats a configuration of an exact study, because no other is left."""
+        chosen = record["phase"] == "initial" and self.design.given is not None
+        if chosen or self.options.noisy:
+            return
+        ended = [each for each in trials_of(study) if is_outcome(each, self.options.failures)]
+        same = next((each for each in ended if each.params == record["config"]), None)
+        if same is None or any(map(has_known_error, ended)):
+            return
+        everything = Everything(self.encoder, self.fixed_for_suggestion(study, trial))
+        exhausted = everything.is_tried(study, self.options.failures)
+        reason = f"{everything} are evaluated or running" if exhausted else "no other one was found"
+        self.session.warn(
+            f"trial {trial.number} repeats the configuration of trial {same.number}: {reason}. End the study, or "
+            "declare noisy=True if evaluations of one configuration differ",
+            about="repetition",
+        )
 
     def fit(self, study: Study, seed: int, goal: Goal, **fit: Unpack[FitKeywords]) -> Posterior:
         """Fit the model to an objective of all finished trials, with the options ``fit`` instead of the loop's.

@@ -33,6 +33,7 @@ from slayr_py.study.run.objective import Evaluation, Objective, evaluate, takes_
 from slayr_py.study.run.outcomes import TrialOutcomes
 from slayr_py.study.run.progress import ProgressBar
 from slayr_py.study.run.spending import Stopwatch, may_spend
+from slayr_py.study.run.untried import Untried
 from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import EVALUATIONS_KEY, VALUE_KEY
 from slayr_py.study.storage.costs import SECONDS
@@ -117,6 +118,7 @@ class TrialEvaluations:
         self.last_failure: ObjectiveError | None = None
         self.stopped_by: ObjectiveError | None = None
         self.unsaved: dict[int, _Unsaved] = {}
+        self._untried = Untried(study)
         self._exit = ExitStack()
         self._writer: Executor | None = None
 
@@ -166,7 +168,13 @@ class TrialEvaluations:
             return False
         if self.end is not None and time.monotonic() >= self.end:
             return False
-        return may_spend(self.study, self.settings.budget, self.cost, self.settings.max_cost)
+        if not may_spend(self.study, self.settings.budget, self.cost, self.settings.max_cost):
+            return False
+        if self._untried.are_left():
+            return True
+        if not self.running:
+            self._untried.warn(self.settings.budget)
+        return False
 
     def start(self, trial: Trial) -> None:
         """Suggest the parameters of a trial and evaluate them."""

@@ -82,7 +82,8 @@ def minimize(
         "act": ["relu", "tanh"]}`` has bounds, levels, constants and parameters of ConfigSpace by name.
     budget : int, default 50
         Number of trials of the study at the end. The initial design, failed trials and the trials of a resumed study
-        count. Workers that share a study share its budget.
+        count. Workers that share a study share its budget. It is not used up if at most 10,000 configurations are
+        possible, all of them are evaluated, and their values are exact.
     progress : bool, default True
         Draw a progress bar on standard error.
     storage : str, Path or optuna.storages.BaseStorage, optional
@@ -154,7 +155,7 @@ def minimize(
           study draws a seed and stores it.
         - ``noisy``: whether the objective returns different values for the same configuration. A configuration may then
           be evaluated more than once, and improvement is measured from the model's mean instead of the best observed
-          value. Otherwise a configuration is repeated only if no other is left.
+          value. Otherwise no configuration is repeated, and the study ends with a warning if no other is left.
         - ``failures``: "learn" (the default) models where the objective fails and avoids these configurations;
           "ignore" does not.
         - ``fixed``: parameters that keep these values in this run, as in ``fixed={"layers": 2}``. The space of the

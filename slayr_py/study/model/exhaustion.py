@@ -1,0 +1,58 @@
+"""Recognise that no configuration of a small discrete space is left: another evaluation would be a repetition."""
+
+from __future__ import annotations
+
+from optuna import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from slayr_py.acquisition import enumeration, keys
+from slayr_py.space import Encoder, Fixed
+from slayr_py.study.storage.reading import trials_of
+from slayr_py.study.storage.trials import trial_configuration, was_evaluated
+
+
+class Everything:
+    """All configurations of a space that have the fixed values, if they are few enough to be enumerated.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    fixed : Fixed, optional
+
+    Attributes
+    ----------
+    keys : frozenset of bytes or None
+        One for each configuration; None if they are too many, or have a float.
+    """
+
+    def __init__(self, encoder: Encoder, fixed: Fixed | None) -> None:
+        self.encoder = encoder
+        self.fixed = fixed
+        self.keys: frozenset[bytes] | None = None
+        if (genotypes := enumeration(encoder, fixed)) is not None:
+            encoded, allowed = encoder.resolve(genotypes, fixed)
+            self.keys = frozenset(keys(encoded[allowed]))
+
+    def is_tried(self, study: Study, failures: str) -> bool:
+        """Return whether each configuration is evaluated, see `is_outcome`, or one of a running trial."""
+        if not self.keys:
+            return False
+        tried = [t for t in trials_of(study) if t.state == TrialState.RUNNING or is_outcome(t, failures)]
+        if len(tried) < len(self.keys):
+            return False  # without reading them
+        configs = [trial_configuration(trial, self.encoder.space) for trial in tried]
+        return self.keys <= set(keys(self.encoder.encode([config for config in configs if config is not None])))
+
+    def __str__(self) -> str:
+        given = "" if self.fixed is None else f" with the fixed values {dict(self.fixed.values)}"
+        return f"all {len(self.keys or ())} configurations{given}"
+
+
+def is_outcome(trial: FrozenTrial, failures: str) -> bool:
+    """Return whether a trial has ended because of its configuration, so that repeating it would tell nothing.
+
+    With ``failures="ignore"``, failures do not depend on the configuration.
+    """
+    if trial.state == TrialState.FAIL:
+        return failures == "learn" and was_evaluated(trial)
+    return trial.state in (TrialState.COMPLETE, TrialState.PRUNED)
