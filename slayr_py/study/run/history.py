@@ -16,7 +16,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.arguments import check_number
-from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, did_you_mean, level_outside, listed
+from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, SpaceError, level_outside, listed, nearest
 from slayr_py.space import Encoder, is_active
 from slayr_py.study.results.recommendation import is_noisy
 from slayr_py.study.run.experiment_files import read_experiments
@@ -38,6 +38,7 @@ from slayr_py.study.storage.columns import (
     PENDING,
     PRUNED,
     STATE,
+    STATUS,
     UNFINISHED,
     Outcomes,
 )
@@ -92,14 +93,14 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes | None =
         A path is a CSV file for `read_experiments`. A table has one column per parameter, called ``x`` or ``params_x``,
         and a column ``value``. A parameter called "value" must be ``params_value``. A column ``y_sd`` or
         ``user_attrs_y_sd`` has the known standard deviations of the errors of the values; an empty cell means that the
-        error is unknown. The other columns of `Result.trials` and of Optuna's ``trials_dataframe`` are ignored. An
-        inactive parameter is NaN, None or absent. A value that is None, NaN or infinite marks a failed experiment; an
-        infinite one raises a warning. Unfinished trials, and failed ones without parameters, are omitted. Pruned
-        trials are omitted with a warning, because the last value that they reported is not their result. Several
-        objectives have a column ``values_<name>`` each, which may be called by the name alone, and errors
-        ``y_sd_<name>``; in a pair a sequence or a mapping of their names. The experiment failed if one of its values is
-        missing. A column with the name of the cost has costs; an empty cell is an unknown one. Another cost in a table
-        of `Result.trials` is left out with a warning.
+        error is unknown. The other columns of `Result.trials` and of Optuna's ``trials_dataframe`` are ignored, and
+        columns such as comments and dates are left out with a warning. An inactive parameter is NaN, None or absent. A
+        value that is None, NaN or infinite marks a failed experiment; an infinite one raises a warning. Unfinished
+        trials, and failed ones without parameters, are omitted. Pruned trials are omitted with a warning, because the
+        last value that they reported is not their result. Several objectives have a column ``values_<name>`` each,
+        which may be called by the name alone, and errors ``y_sd_<name>``; in a pair a sequence or a mapping of their
+        names. The experiment failed if one of its values is missing. A column with the name of the cost has costs; an
+        empty cell is an unknown one. Another cost in a table of `Result.trials` is left out with a warning.
     encoder : Encoder
     outcomes : Outcomes, optional
         The objectives, by default one without a cost.
@@ -109,7 +110,8 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes | None =
     SpaceError
         If a configuration does not belong to the space; the message names the row.
     DataError
-        For another type, an unknown or ambiguous column, or a value that is not a number.
+        For another type, a missing or ambiguous column, a column ``status`` of a table, or a value that is not a
+        number.
     """
     rows: Iterable[_Row]
     outcomes = outcomes or Outcomes()
@@ -363,19 +365,33 @@ def _rows_of_table(table: pd.DataFrame, encoder: Encoder, outcomes: Outcomes) ->
 def _targets(columns: Sequence[str], encoder: Encoder, outcomes: Outcomes) -> list[str | None]:
     """Return ``params_`` and the name of each column's parameter, a column of outcomes, or None to ignore it."""
     synonyms = outcomes.synonyms(columns, encoder.space)
-    for column in columns:
-        if column in synonyms or column in IGNORED or column.startswith(IGNORED_PREFIXES):
-            continue
-        if not _is_cost_of_study(column, columns):
-            near = did_you_mean(column.removeprefix(PARAMETER), [*encoder.space, *outcomes.values])
-            raise DataError(f"history has the column {column!r}, which is not a parameter{near}")
-        _warn(f"left out: the column {column!r} of the history, a cost of its study; cost={column!r} reads it")
     targets = [synonyms.get(column) for column in columns]
     if missing := [name for name in outcomes.values if name not in targets]:
         raise DataError(f"history has no column {missing[0]!r}; its columns: {', '.join(columns)}")
     if repeated := [target for target, count in Counter(targets).items() if target not in (None, STATE) and count > 1]:
         raise DataError(f"history has two columns for {repeated[0].removeprefix(PARAMETER)!r}; drop one of them")
+    unknown = [column for column in columns if column not in synonyms and column not in IGNORED]
+    others = [column for column in unknown if not column.startswith(IGNORED_PREFIXES)]
+    if status := [column for column in others if column.lower() == STATUS]:
+        raise DataError(
+            f"history has the column {status[0]!r}, which is read in files only: give the path of a CSV file, or the "
+            "table of sl.study.read_experiments; or drop the column, and an experiment without a value has failed"
+        )
+    _warn_of_others(others, columns, [*encoder.space, *outcomes.errors])
     return targets
+
+
+def _warn_of_others(others: Sequence[str], columns: Sequence[str], known: Sequence[str]) -> None:
+    """Warn of columns that are left out, such as comments and dates; some may be known ones that are misspelt."""
+    texts = []
+    for column in others:
+        if _is_cost_of_study(column, columns):
+            _warn(f"left out: the column {column!r} of the history, a cost of its study; cost={column!r} reads it")
+        else:
+            near = nearest(column, known)
+            texts.append(repr(column) if near is None else f"{column!r} (did you mean {near!r}?)")
+    if texts:
+        _warn(f"left out: {', '.join(texts)} of the history, not among the parameters")
 
 
 def _is_cost_of_study(column: str, columns: Sequence[str]) -> bool:

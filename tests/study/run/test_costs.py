@@ -185,7 +185,7 @@ def test_trials_of_a_study_with_a_cost_are_a_history_of_one_without():
         study = create_study(SPACE, history=first.trials)
     assert [trial.value for trial in study.trials] == first.trials["value"].tolist()
     assert create_study(SPACE, cost="euros", history=first.trials).trials[0].user_attrs["euros"] == 2.0
-    with pytest.raises(sl.DataError, match="has the column 'extra', which is not a parameter"):
+    with pytest.warns(UserWarning, match="^left out: 'extra' of the history, not among"):
         create_study(SPACE, cost="euros", history=first.trials.assign(extra=1.0))
 
 

@@ -270,12 +270,8 @@ def test_none_may_be_a_level_of_a_conditional_parameter():
         ({"x": 1.0}, DataError, "history must be a DataFrame or a sequence of .config, value., got {'x': 1.0}"),
         ("runs.csv", DataError, "there is no table runs.csv"),
         (pd.DataFrame({"x": [1.0], "y": [1.0]}), DataError, "history has no column 'value'; its columns: x, y"),
-        (pd.DataFrame({"x": [1.0], "y": [1.0], "valu": [1.0]}), DataError, "column 'valu', .*; did you mean 'value'"),
-        (
-            pd.DataFrame({"params_x": [1.0], "params_y": [1.0], "value": 1.0, "state": "COMPLETE", "euros": 2.0}),
-            DataError,
-            "column 'euros', which is not a parameter",
-        ),
+        (pd.DataFrame({"x": [1.0], "y": [1.0], "valu": [1.0]}), DataError, "no column 'value'; its .* x, y, valu"),
+        (pd.DataFrame({"x": [1.0], "y": 1.0, "value": None, "Status": "planned"}), DataError, "'Status', which is"),
         (pd.DataFrame({"x": [1.0], "params_x": [1.0], "value": [1.0]}), DataError, "two columns for 'x'"),
         (pd.DataFrame({"x": [99.0], "y": [1.0], "value": 1.0}, index=["run7"]), SpaceError, "history row run7: param"),
         (pd.DataFrame({"x": [1.0], "y": [1.0], "value": 1.0, "y_sd": -1.0}, index=["a"]), DataError, "a: y_sd must"),
@@ -286,6 +282,23 @@ def test_illegal_histories_are_refused_before_the_study_is_created(plane, tmp_pa
     with pytest.raises(error, match=words):
         create_study(plane, history=history, storage=url)
     assert not (tmp_path / "study.db").exists()
+
+
+def test_other_columns_of_tables_and_files_are_left_out_with_a_warning(plane, tmp_path):
+    table = pd.DataFrame({"x": [1.0], "date": "2026-11-01", "y": 2.0, "value": 3.0, "y_ds": 0.1, "comment": "new oven"})
+    table.to_csv(tmp_path / "runs.csv", index=False)
+    words = "'date', 'y_ds'{}, 'comment' of {}, not among the parameters"
+    of_table, of_file = (r" \(did you mean 'y_sd'\?\)", "the history"), ("", "runs.csv")
+    for history, (hint, name) in ((table, of_table), (tmp_path / "runs.csv", of_file)):
+        with pytest.warns(UserWarning, match=f"^left out: {words.format(hint, name)}"):
+            study = create_study(plane, history=history)
+        assert [(trial.params, trial.values) for trial in study.trials] == [({"x": 1.0, "y": 2.0}, [3.0])]
+
+
+def test_a_cost_that_is_none_of_its_study_is_another_column(plane):
+    table = pd.DataFrame({"params_x": [1.0], "params_y": [1.0], "value": 1.0, "state": "COMPLETE", "euros": 2.0})
+    with pytest.warns(UserWarning, match="^left out: 'euros' of the history"):
+        create_study(plane, history=table)
 
 
 def test_a_value_of_an_inactive_parameter_is_refused(mixed):
