@@ -160,6 +160,17 @@ def test_past_experiments(names, slayr):
     assert code == 0 and "in 4 trials (3 past experiments, 1 failed), at" in out, err
 
 
+@recipe("Widen the space of a study", seed=MODE)
+def test_a_wider_space(names):
+    result = names["result"]
+    phases = [trial.user_attrs["slayr:suggestion"]["phase"] for trial in result.study.trials]
+    assert phases == ["history"] * 6 + ["model"] * 2
+    assert result.trials["value"][:6].tolist() == names["past"]["value"].tolist()
+    space = {**names["wider"], "dropout": (0.0, 0.5)}
+    study = sl.study.create_study(space, history=names["past"].assign(params_dropout=0.0))
+    assert [trial.params["dropout"] for trial in study.trials] == [0.0] * 6
+
+
 @recipe("Ask and tell", seed=MODE)
 def test_ask_and_tell(names):
     result = names["result"]

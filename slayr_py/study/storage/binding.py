@@ -51,12 +51,13 @@ def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[s
     if difference := space_difference(record["space"], encoder.space):
         raise SpaceError(
             f"study {study.study_name!r} was started with another space: {difference}; "
-            "resume it with its own space, or choose another study name"
+            "resume it with its own space, or choose another study name and give the trials that belong to the new "
+            f"space as history=, from sl.study.load(storage, {study.study_name!r}).trials"
         )
     if record["within"] != encoder.within:
         raise SpaceError(
             f"study {study.study_name!r} was started within {record['within']}, not {encoder.within}; resume it with "
-            "its own constraints on inputs, or choose another study name"
+            "its own constraints on inputs, or choose another study name and give its trials as history="
         )
     started = record.get("prior")
     if started != options["prior"]:

@@ -33,7 +33,9 @@ def test_a_study_records_its_space_and_seed_and_refuses_others(plane, mixed):
         StanGPSampler(plane, seed=4).strategy.bind(study)
     with pytest.raises(SpaceError, match="also has x, y"):
         StanGPSampler(mixed).strategy.bind(study)
-    with pytest.raises(SpaceError, match="parameter 'x' differs in upper"):
+    remedy = rf"another study name and .* as history=, from sl\.study\.load\(storage, '{study.study_name}'\)\.trials"
+    words = f"parameter 'x' differs in upper.*; .*{remedy}"
+    with pytest.raises(SpaceError, match=words):
         StanGPSampler(ConfigurationSpace({"x": (-5.0, 11.0), "y": (0.0, 15.0)})).strategy.bind(study)
 
 
