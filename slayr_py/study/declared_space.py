@@ -119,7 +119,7 @@ class DeclaredSpace(SpaceModel):
             with reading_once(study):
                 self.warn_of_trials(study)
                 record = suggest_next(self, study, trial, seed)
-            self.warn_of_repetition(study, trial, record)
+                self.warn_of_repetition(study, trial, record)
         self._latest = _identity(study, trial), {**record["config"], **enqueued_values(trial)}
         return {name: value for name, value in record["config"].items() if name in search_space}
 

@@ -26,6 +26,9 @@ from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.inference.sampling import approximations
 from slayr_py.study import StanGPSampler
 
+# There are more suggestions than configurations, of an objective that is not declared noisy.
+pytestmark = pytest.mark.filterwarnings("ignore:trial .* repeats the configuration")
+
 
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,8 +44,10 @@ class Everything:
         return self.keys <= set(keys(self.encoder.encode([config for config in configs if config is not None])))
 
     def __str__(self) -> str:
+        """Return the beginning of a sentence that goes on with "evaluated"."""
         given = "" if self.fixed is None else f" with the fixed values {dict(self.fixed.values)}"
-        return f"all {len(self.keys or ())} configurations{given}"
+        count = len(self.keys or ())
+        return f"the only configuration{given} is" if count == 1 else f"all {count} configurations{given} are"
 
 
 def is_outcome(trial: FrozenTrial, failures: str) -> bool:

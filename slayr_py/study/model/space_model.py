@@ -162,17 +162,21 @@ class SpaceModel:
             )
 
     def warn_of_repetition(self, study: Study, trial: FrozenTrial, record: SuggestionRecord) -> None:
-        """Warn once if a suggestion repeats a configuration of an exact study, because no other is left."""
+        """Warn once if a suggestion repeats a configuration of an exact study, because no other is left.
+
+        Initial configurations and fixed values of all parameters are repeated because the user wants it.
+        """
+        fixed = self.fixed_for_suggestion(study, trial)
         chosen = record["phase"] == "initial" and self.design.given is not None
-        if chosen or self.options.noisy:
+        if chosen or self.options.noisy or not self.encoder.free(fixed).any():
             return
         ended = [each for each in trials_of(study) if is_outcome(each, self.options.failures)]
         same = next((each for each in ended if each.params == record["config"]), None)
         if same is None or any(map(has_known_error, ended)):
             return
-        everything = Everything(self.encoder, self.fixed_for_suggestion(study, trial))
+        everything = Everything(self.encoder, fixed)
         exhausted = everything.is_tried(study, self.options.failures)
-        reason = f"{everything} are evaluated or running" if exhausted else "no other one was found"
+        reason = f"{everything} evaluated or running" if exhausted else "no other one was found"
         self.session.warn(
             f"trial {trial.number} repeats the configuration of trial {same.number}: {reason}. End the study, or "
             "declare noisy=True if evaluations of one configuration differ",

@@ -43,7 +43,7 @@ class Untried:
         running = " or running" * bool(self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)))
         warnings.warn(
             f"study {self.study.study_name!r} ends after {started_trials(self.study)} of {budget} trials: "
-            f"{self._everything} are evaluated{running}; noisy=True repeats them",
+            f"{self._everything} evaluated{running}; noisy=True repeats them",
             UserWarning,
             stacklevel=level_outside(),
         )

@@ -71,6 +71,12 @@ def test_fixed_values_end_a_run_earlier():
         run(fixed={"k": "b"}, initial_configs=CONFIGS[1::2])
 
 
+def test_a_run_with_all_values_fixed_evaluates_them_once():
+    words = r"ends after 1 of 9 trials: the only configuration with the fixed values {'k': 'b', 'n': 1} is evaluated;"
+    with pytest.warns(UserWarning, match=words):
+        run(fixed=CONFIGS[3], initial_configs=CONFIGS[3:4])
+
+
 def test_forbidden_and_excluded_configurations_are_not_missed():
     space = ConfigurationSpace(SPACE)
     clause = ForbiddenAndConjunction(ForbiddenEqualsClause(space["n"], 0), ForbiddenEqualsClause(space["k"], "a"))
