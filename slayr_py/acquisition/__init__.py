@@ -25,6 +25,7 @@ from slayr_py.acquisition.functions import (
     probability_of_improvement,
 )
 from slayr_py.acquisition.identity import keys as keys
+from slayr_py.acquisition.marginals import BELIEF_FAMILIES as BELIEF_FAMILIES
 from slayr_py.acquisition.maximise import (
     SearchKeywords as SearchKeywords,
     Suggestion,

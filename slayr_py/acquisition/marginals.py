@@ -22,7 +22,7 @@ from scipy.interpolate import PchipInterpolator
 from typing_extensions import override
 
 from slayr_py.errors import DataError, SpaceError, did_you_mean
-from slayr_py.kernels import Prior
+from slayr_py.kernels import Prior, prior_families
 from slayr_py.space import Dimension, FloatArray
 
 UNIFORM_SHARE = 0.1
@@ -30,6 +30,11 @@ UNIFORM_SHARE = 0.1
 
 LEAST_MASS = 0.01
 """Smallest probability of the range of a parameter under a distribution."""
+
+BELIEF_FAMILIES = tuple(
+    family for support in ("real", "positive", "unit interval") for family in prior_families(support)
+)
+"""Names of the distributions of a single number."""
 
 _GRID = 513  # values of v, and of scores of the distribution
 _LARGEST_SCORE = 6.0  # ends of the grid of scores; beyond are 2e-9 of the probability

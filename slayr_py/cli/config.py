@@ -7,7 +7,7 @@ in a configuration file are relative to the folder of the file.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from inspect import signature
 from pathlib import Path
@@ -15,10 +15,15 @@ from typing import Any
 
 from ConfigSpace import ConfigurationSpace
 
-from slayr_py.acquisition import Acquisition, from_name as acquisition_from_name, names as acquisition_names
+from slayr_py.acquisition import (
+    BELIEF_FAMILIES,
+    Acquisition,
+    from_name as acquisition_from_name,
+    names as acquisition_names,
+)
 from slayr_py.cli.checks import ConfigError, Types, check_keys, check_names
 from slayr_py.cli.inline_space import inline_space, read_space
-from slayr_py.cli.keys import GP, OBJECTIVE, STUDY, types
+from slayr_py.cli.keys import check_section, check_sections
 from slayr_py.cli.objective import command_objective, function_objective
 from slayr_py.errors import DataError
 from slayr_py.kernels import Kernel, Prior, from_name as kernel_from_name, prior_from_dict
@@ -50,9 +55,6 @@ class Config:
     """Other arguments of `minimize`, only those in the file."""
 
 
-_SECTIONS: dict[str, Types] = dict.fromkeys(
-    ("study", "objective", "gp", "acquisition", "space", "graphs", "pretrain"), dict
-)
 _NOT_OPTIONS = ("name", "storage", "output", "history", "target")
 _STOP: dict[str, Types] = {option.name: (int, float) for option in fields(Regret)}
 _PRUNE: dict[str, Types] = {option.name: (int, float) for option in fields(Prune) if option.init}
@@ -77,13 +79,13 @@ def load_config(path: Path, has_objective: bool = True) -> Config:
     except (ValueError, RecursionError) as error:  # also for huge numbers and deep nesting
         raise ConfigError(f"{path} is not valid TOML: {error}") from error
 
-    check_keys(document, _SECTIONS, f"{path.name}")
+    check_sections(document, path.name)
     for required in ("objective", "space") if has_objective else ("space",):
         if required not in document:
             hint = "; slayr suggest needs none" * (required == "objective")
             raise ConfigError(f"{path.name} has no [{required}] section{hint}")
-    study = check_keys(document.get("study", {}), types(STUDY), "[study]")
-    gp = check_keys(document.get("gp", {}), types(GP), "[gp]")
+    study = check_section(document.get("study", {}), "study")
+    gp = check_section(document.get("gp", {}), "gp")
     space = Encoder(_space(document["space"], path.parent), document.get("graphs"))
     options = {key: value for key, value in study.items() if key not in _NOT_OPTIONS}
     if "prior" in study:
@@ -124,7 +126,7 @@ def load_config(path: Path, has_objective: bool = True) -> Config:
 
 
 def _objective(table: Mapping[str, Any], folder: Path, space: ConfigurationSpace, n_values: int) -> Objective:
-    check_keys(table, types(OBJECTIVE), "[objective]")
+    check_section(table, "objective")
     if ("function" in table) == ("command" in table):
         raise ConfigError('[objective] needs either function = "module:function" or command = ["program", "argument"]')
     if "function" in table:
@@ -196,21 +198,21 @@ def _beliefs(value: str | Mapping[str, Any]) -> str | dict[str, Any]:
     if isinstance(value, str):
         return value
     return {
-        name: _prior(repr(name), entry, "prior in [study]")
+        name: _prior(repr(name), entry, "prior in [study]", BELIEF_FAMILIES)
         if isinstance(entry, dict) and isinstance(entry.get("family"), str)
         else entry
         for name, entry in value.items()
     }
 
 
-def _prior(name: str, value: Any, where: str = "[gp]") -> Prior:
+def _prior(name: str, value: Any, where: str = "[gp]", families: Sequence[str] | None = None) -> Prior:
     if not isinstance(value, dict):
         raise ConfigError(
             f"the prior of {name} in {where} must be a table such as "
             f'{{ family = "LogNormal", mu = 0.0, sigma = 1.0 }}, not {value!r}'
         )
     try:
-        return prior_from_dict(value)
+        return prior_from_dict(value, families)
     except DataError as error:
         raise ConfigError(f"the prior of {name} in {where}: {error}") from error
 

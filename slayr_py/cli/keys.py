@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from slayr_py.cli.checks import Types
+from slayr_py.cli.checks import ConfigError, Types, check_keys
 from slayr_py.study import LOOP_OPTIONS
 
 
@@ -136,3 +136,46 @@ PRETRAIN = {
 def types(keys: Mapping[str, Key]) -> dict[str, Types]:
     """Return the types of each key."""
     return {name: key.types for name, key in keys.items()}
+
+
+SECTIONS = {"study": STUDY, "objective": OBJECTIVE, "gp": GP, "pretrain": PRETRAIN}
+"""Sections with a list of keys."""
+
+FREE = ("acquisition", "space", "graphs")
+"""Sections whose keys are names of the user or options of an acquisition."""
+
+
+def check_sections(document: Mapping[str, Any], where: str) -> None:
+    """Check that a configuration file has known sections.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown section (a key outside of its section has the name of that), or one that is not a table.
+    """
+    _refuse_misplaced(document, [*SECTIONS, *FREE], where)
+    check_keys(document, dict.fromkeys((*SECTIONS, *FREE), dict), where)
+
+
+def check_section(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Check the keys of a section and the types of their values; return it.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown key (the message has its own section, or the nearest known key) or a value of a wrong type.
+    """
+    keys = SECTIONS[name]
+    _refuse_misplaced(table, keys, f"[{name}]")
+    return check_keys(table, types(keys), f"[{name}]")
+
+
+def _refuse_misplaced(table: Iterable[str], known: Container[str], where: str) -> None:
+    """Raise `ConfigError` for a key that belongs elsewhere."""
+    for key in table:
+        if key in known:
+            continue
+        if places := [f"[{name}]" for name, keys in SECTIONS.items() if key in keys]:
+            raise ConfigError(f"unknown key {key!r} in {where}; it belongs in {' or '.join(places)}")
+        if key in SECTIONS or key in FREE:
+            raise ConfigError(f"unknown key {key!r} in {where}; [{key}] is a section of its own")

@@ -8,9 +8,9 @@ from typing import Any
 
 import typer
 
-from slayr_py.cli.checks import ConfigError, check_keys
+from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.csv_files import read_related_data
-from slayr_py.cli.keys import PRETRAIN, types
+from slayr_py.cli.keys import check_section
 from slayr_py.errors import DataError, SpaceError, did_you_mean
 from slayr_py.kernels import Kernel, Matern
 from slayr_py.space import Encoder
@@ -25,7 +25,7 @@ def learn_kernel(table: Mapping[str, Any], folder: Path, encoder: Encoder) -> Ke
     ConfigError, DataError
         For an unknown key or a wrong value, and if the file of related data cannot be used.
     """
-    check_keys(table, types(PRETRAIN), "[pretrain]")
+    check_section(table, "pretrain")
     if "data" not in table:
         raise ConfigError('[pretrain] needs data = "FILE.csv": a column for each parameter and one for the value')
     related = read_related_data(folder / table["data"], encoder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -269,12 +270,13 @@ def lengthscale_prior(n: int) -> LogNormal:
     return LogNormal(float(np.log(0.2 * np.sqrt(max(n, 1)))), 1.0)
 
 
-def prior_from_dict(values: dict[str, Any]) -> Prior:
-    """Construct a prior from :meth:`Prior.asdict`; ``DataError`` for an unknown family."""
+def prior_from_dict(values: dict[str, Any], families: Iterable[str] | None = None) -> Prior:
+    """Construct a prior from :meth:`Prior.asdict`; ``DataError`` for another family than these, by default all."""
     arguments = dict(values)
     family = arguments.pop("family", None)
-    if family not in _FAMILIES:
-        raise DataError(f"unknown prior family {family!r}; known: {', '.join(_FAMILIES)}")
+    known = list(_FAMILIES if families is None else families)
+    if family not in known:
+        raise DataError(f"unknown prior family {family!r}; known: {', '.join(known)}")
     try:
         return _FAMILIES[family](**arguments)
     except TypeError as error:

@@ -108,7 +108,8 @@ batch = [16, 32, 64]
         ).options["prior"]
         == "space"
     )
-    with pytest.raises(ConfigError, match="the prior of 'lr' in prior in \\[study\\]: unknown prior family 'Norm'"):
+    words = r"the prior of 'lr' in prior in \[study\]: unknown prior family 'Norm'; known: Normal, .*, Beta$"
+    with pytest.raises(ConfigError, match=words):
         load_config(write(folder, text.replace("LogNormal", "Norm")), has_objective=False)
 
 
@@ -137,6 +138,9 @@ def test_the_file_in_the_manual_is_valid(slayr, folder):
     [
         ("[studdy]\n", "unknown key 'studdy' in study.toml; did you mean 'study'"),
         ("[study]\nbuget = 3\n", r"unknown key 'buget' in \[study\]; did you mean 'budget'"),
+        ('[study]\nkernel = "SE"\n', r"unknown key 'kernel' in \[study\]; it belongs in \[gp\]"),
+        ('[study]\nacquisition = "ei"\n', r"'acquisition' in \[study\]; \[acquisition\] is a section of its own"),
+        ("[gp]\nmax_seconds = 3\n", r"unknown key 'max_seconds' in \[gp\]; it belongs in \[objective\]"),
         ('[study]\nbudget = "many"\n', r"budget in \[study\] must be an integer, not 'many'"),
         ("[study]\nseed = true\n", "seed.*must be an integer, not True"),
         ("[gp]\ndraw = 3\n", r"'draw' in \[gp\]; did you mean 'draws'"),
@@ -154,7 +158,7 @@ def test_the_file_in_the_manual_is_valid(slayr, folder):
         ('[acquisition]\nname = "lcb"\ndelta = 1.5\n', "1.5"),
         ('[acquisition]\nname = "eii"\n', "did you mean 'ei'"),
         ("[acquisition]\ndelta = 0.1\n", "needs a name"),
-        ("budget = 3\n", "unknown key 'budget' in study.toml"),
+        ("budget = 3\n", r"unknown key 'budget' in study.toml; it belongs in \[study\]"),
         ("[study\n", "not valid TOML"),
     ],
 )
