@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -34,6 +35,11 @@ def is_time(value: object) -> bool:
     return getattr(getattr(value, "dtype", None), "kind", None) in ("m", "M")
 
 
+def is_number(value: object) -> bool:
+    """Return whether a value is a real number of Python or NumPy, ``Decimal`` and ``Fraction`` included, not a bool."""
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool) and not is_time(value)
+
+
 def to_float(value: Any) -> float:
     """Convert a number to a float: NaN if it is masked.
 
@@ -46,6 +52,14 @@ def to_float(value: Any) -> float:
         raise TypeError(f"{value!r} is a date or a duration, not a number")
     is_masked = isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any()
     return float("nan") if is_masked else float(value)
+
+
+def real_or_nan(value: object) -> float:
+    """Return a real number as a float; NaN for anything else, and if it is too large."""
+    try:
+        return to_float(value) if is_number(value) else float("nan")
+    except (ValueError, OverflowError):  # a signalling NaN of a Decimal, a huge integer
+        return float("nan")
 
 
 def check_number(name: str, value: Any, least: float | None = None) -> float:

@@ -43,7 +43,7 @@ ANSWERS = [
     ("raises bytes that are no text", ValueError("\udcff\0"), ObjectiveError, "raised ValueError: \udcff\0"),
     ("leaves Python", SystemExit(3), ObjectiveError, r"called sys\.exit\(3\); it must return a number or raise"),
     ("returns a long text", "x" * 10_000, ObjectiveError, r"returned str 'x{199}\.\.\.$"),
-    ("returns a decimal", decimal.Decimal("0.1"), ObjectiveError, "must return one number but returned Decimal"),
+    ("returns a decimal that is none", decimal.Decimal("NaN"), NotFiniteError, "returned nan, which is not a finite"),
     ("returns a poser", Poser(), ObjectiveError, "returned Poser, whose value cannot be read: nothing inside"),
     ("returns what cannot be printed", Mute(), ObjectiveError, "returned Mute .*cannot be printed: RuntimeError"),
     ("returns NaN", math.nan, NotFiniteError, "returned nan, which is not a finite number"),

@@ -18,7 +18,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
-from slayr_py.arguments import is_time
+from slayr_py.arguments import real_or_nan
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, level_outside
 from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
@@ -348,9 +348,10 @@ def _told_errors(study: Study, sd: object, new: Sequence[str] | None) -> list[fl
 
 
 def _told_error(sd: object) -> float:
-    if isinstance(sd, bool) or is_time(sd) or not isinstance(sd, int | float | np.number) or not 0 <= sd < math.inf:
+    error = real_or_nan(sd)
+    if not 0 <= error < math.inf:
         raise DataError(f"sd is {sd!r}; give the standard deviation of the value's error, a finite number >= 0")
-    return float(sd)
+    return error
 
 
 def _told_cost(study: Study, cost: object) -> tuple[str, float]:

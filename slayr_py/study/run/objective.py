@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import os
 import signal
 import time
@@ -18,7 +17,7 @@ import optuna
 import pandas as pd
 from optuna import Study, Trial
 
-from slayr_py.arguments import is_time, to_float
+from slayr_py.arguments import is_number, is_time, to_float
 from slayr_py.display import shortened
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.study.run.constraints import Constraint, constraint_values
@@ -306,7 +305,7 @@ def as_value(answer: object) -> float:
     shape = tuple(shape) if isinstance(shape, Sequence) else ()
     try:
         plain = answer.item() if hasattr(answer, "item") and not shape else answer
-        if isinstance(plain, bool) or not isinstance(plain, numbers.Real) or is_time(answer):
+        if not is_number(plain) or is_time(answer):
             described = f"an array of shape {shape}" if shape else f"{type(answer).__name__} {_show(answer)}"
             hint = "; does it end without a return statement?" if answer is None else ""
             raise ObjectiveError(f"the objective must return one number but returned {described}{hint}")

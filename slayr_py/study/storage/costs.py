@@ -11,7 +11,7 @@ from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from slayr_py.arguments import is_time
+from slayr_py.arguments import real_or_nan
 from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
 from slayr_py.study.storage.attributes import ERROR_KEY, is_history, is_ours, study_record, suggestion_record
@@ -49,9 +49,7 @@ def check_cost_name(name: object, parameters: Container[str] = ()) -> None:
 
 def as_cost(value: object) -> float | None:
     """Return a cost as a float; None if it is not a finite positive number."""
-    if isinstance(value, bool) or is_time(value) or not isinstance(value, int | float | np.number):
-        return None
-    cost = float(value)
+    cost = real_or_nan(value)
     return cost if 0 < cost < math.inf else None
 
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import optuna
 import pytest
@@ -73,6 +76,27 @@ def test_enqueued_values_have_the_types_of_their_parameters(tmp_path):
             "n": (2, int),
             "k": (1, int),
         }
+
+
+def test_decimals_and_fractions_are_numbers(plane):
+    study = create_study(plane, n_initial=5, seed=1, cost="euros")
+    trial = tell(study, ask(study), Decimal("0.1"), sd=Fraction(1, 4), cost=Decimal("3.5"))
+    assert (trial.value, trial.user_attrs["y_sd"], trial.user_attrs["euros"]) == (0.1, 0.25, 3.5)
+    open_trial = ask(study)
+    for wrong in ({"sd": Decimal("sNaN")}, {"sd": 10**400}, {"cost": Decimal("NaN")}, {"cost": 10**400}):
+        with pytest.raises(DataError, match="(sd|the cost 'euros') is .*; give"):
+            tell(study, open_trial, 1.0, **wrong)
+    with pytest.warns(UserWarning, match="its value is Decimal"):
+        assert tell(study, open_trial, Decimal("NaN")).state.name == "FAIL"
+
+
+def test_decimals_of_an_objective_and_its_constraints(plane):
+    def objective(config):
+        return Decimal("0.5"), {"memory": Decimal("9.5"), "euros": Fraction(7, 2)}
+
+    result = minimize(objective, plane, 1, n_initial=1, progress=False, constraints=["memory <= 8"], cost="euros")
+    trial = result.study.trials[0]
+    assert (trial.value, trial.constraints["memory"], trial.user_attrs["euros"]) == (0.5, 1.5, 3.5)
 
 
 def test_asking_for_an_enqueued_value_outside_the_space_fails_its_trial(mixed):

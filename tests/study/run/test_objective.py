@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import optuna
@@ -12,7 +14,10 @@ from slayr_py.errors import NotFiniteError, ObjectiveError
 from slayr_py.study.run.objective import Evaluation, Expected, as_value, as_values, evaluate
 
 
-@pytest.mark.parametrize("answer", [1, 1.5, np.float32(1.5), np.int64(2), np.array(1.5), np.float64(-3)])
+@pytest.mark.parametrize(
+    "answer",
+    [1, 1.5, np.float32(1.5), np.int64(2), np.array(1.5), np.float64(-3), Decimal("0.1"), Fraction(1, 3)],
+)
 def test_numbers_of_any_library_are_values(answer):
     value = as_value(answer)
     assert type(value) is float and value == float(answer)
@@ -39,7 +44,7 @@ def test_anything_else_is_named(answer, words):
     assert not isinstance(caught.value, NotFiniteError)
 
 
-@pytest.mark.parametrize("answer", [float("nan"), np.inf, -np.inf, np.float32("nan"), np.ma.masked])
+@pytest.mark.parametrize("answer", [float("nan"), np.inf, -np.inf, np.float32("nan"), np.ma.masked, Decimal("inf")])
 def test_values_that_are_not_finite_are_a_kind_of_their_own(answer):
     with pytest.raises(NotFiniteError, match="not a finite number"):
         as_value(answer)
