@@ -209,8 +209,23 @@ def test_the_values_of_a_partial_fixed_sampler_belong_to_a_context(plane):
 
 
 def test_initial_configurations_get_the_fixed_values(plane):
-    study = create_study(plane, seed=1, initial_configs=[{"x": 1.0}, {"x": 2.0, "y": 3.0}], fixed={"y": 4.0})
-    assert [ask(study).params for _ in range(2)] == [{"x": 1.0, "y": 4.0}, {"x": 2.0, "y": 4.0}]
+    given = [{"x": 1.0}, {"x": 2.0, "y": 3.0}, {"x": 3.0, "y": 4.0}]
+    words = r"^fixed values \(y=4.0\) replace those of the initial configurations 1 \(y=3.0\)$"
+    with pytest.warns(UserWarning, match=words):
+        study = create_study(plane, seed=1, initial_configs=given, fixed={"y": 4.0})
+    assert [ask(study).params for _ in range(3)] == [{"x": x, "y": 4.0} for x in (1.0, 2.0, 3.0)]
+
+
+@pytest.mark.parametrize(("noisy", "size"), [(False, 1), (True, 2)])
+def test_equal_initial_configurations_are_evaluated_once_unless_noisy(noisy, size):
+    options = {"seed": 1, "initial_configs": [{"a": "x"}, {"a": "y"}], "fixed": {"a": "z"}, "noisy": noisy}
+    with pytest.warns(UserWarning) as warned:
+        study = create_study({"a": ["x", "y", "z"]}, **options)
+    assert list(map(dict, study.sampler.strategy.design.points(1))) == [{"a": "z"}] * size
+    texts = [str(each.message) for each in warned]
+    assert texts[0].startswith("fixed values (a='z') replace those of the initial configurations 0 (a='x'), 1 (a='y')")
+    left_out = ["left out: the initial configurations 1 (equal to 0); noisy=True repeats them"]
+    assert texts[1:] == ([] if noisy else left_out)
 
 
 @pytest.mark.stan
