@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +86,6 @@ WORKS = [
     ("sixty decades", [Float("x", (1e-10, 1e50), log=True)]),
     ("integers of eighteen digits", [Integer("x", (-(10**18), 10**18))]),
     ("a single choice beside a number", {"x": (0.0, 1.0), "c": ["only"]}),
-    ("two configurations for four trials", {"c": ["a", "b"]}),
     ("names that are not identifiers", {"a b[1].c/\n\0é": (0.0, 1.0), "-": (0.0, 1.0)}),
 ]
 
@@ -96,3 +96,13 @@ def test_unusual_spaces_are_searched(parameters):
     space = ConfigurationSpace(parameters)
     result = sl.minimize(lambda config: float(len(str(config))), space, budget=4, n_initial=3, seed=1, **MAP)
     assert result.trials["state"].tolist() == ["COMPLETE"] * 4 and np.isfinite(result.best_value)
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("noisy", [False, True])
+def test_a_space_with_fewer_configurations_than_trials_is_searched(noisy):
+    options = {"budget": 4, "n_initial": 3, "seed": 1, "noisy": noisy, **MAP}
+    ends = nullcontext() if noisy else pytest.warns(UserWarning, match="ends after 2 of 4 trials: all 2 configurations")
+    with ends:
+        result = sl.minimize(lambda config: float(config["c"] == "a"), {"c": ["a", "b"]}, **options)
+    assert result.trials["state"].tolist() == ["COMPLETE"] * (4 if noisy else 2) and result.best_value == 0
