@@ -18,7 +18,7 @@ from slayr_py.errors import DataError, level_outside
 from slayr_py.inference import BLOCK, Diagnostics, FitOptions, GaussianProcess, Method, Posterior, Priors, Warp
 from slayr_py.kernels import Kernel, Stack
 from slayr_py.sklearn.default_priors import default_priors
-from slayr_py.sklearn.features import Features, categorical_positions
+from slayr_py.sklearn.features import Features, categorical_positions, refuse_text
 from slayr_py.sklearn.times import Times
 from slayr_py.space import Encoded, FloatArray
 
@@ -251,6 +251,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         X = self._times.numbers(X)
         if self._features.categorical:
             return self._features.encode(_two_dimensional(validate_data(self, X, reset=False, skip_check_array=True)))
+        refuse_text(X)
         return self._features.encode(validate_data(self, X, reset=False, dtype=np.float64))
 
     def _read_dates(self, X: Any) -> Any:
@@ -263,6 +264,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
     def _training_data(self, X: Any, y: ArrayLike) -> tuple[Any, FloatArray]:
         """Check X and y and set the attributes about the columns; X keeps its columns of categories."""
         if self.categorical_features is None or not self._may_have_categories(X):
+            refuse_text(X)
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
             return X, np.asarray(y, dtype=np.float64)
         X, y = validate_data(self, _two_dimensional(X), y, skip_check_array=True)

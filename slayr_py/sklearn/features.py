@@ -121,6 +121,7 @@ class Features:
         self.categorical = tuple(categorical)
         self.real = tuple(j for j in range(len(names)) if j not in self.categorical)
         _check_numbers(table, names, self.real)
+        refuse_text(table, self.categorical)
         self._real = [RealFeature.of(names[j], x) for j, x in zip(self.real, self._numbers(table).T, strict=True)]
         self._levels = [LevelFeature.of(names[j], _column(table, j)) for j in self.categorical]
         space = ConfigurationSpace()
@@ -232,6 +233,36 @@ def _check_numbers(table: Any, names: Sequence[str], real: Sequence[int]) -> Non
                 f"column {names[j]!r} has text but is not among categorical_features, which replaces the choice by "
                 f"data type; add {names[j]!r} to it"
             ) from error
+
+
+def refuse_text(table: Any, categorical: Sequence[int] = ()) -> None:
+    """Raise `DataError` for an array with text that is no number in a column that is not one of categories.
+
+    Such is the result of a ``ColumnTransformer`` that lets a column of text pass.
+    """
+    values: NDArray[Any] = np.asarray(table)
+    if isinstance(table, pd.DataFrame) or values.ndim != 2 or values.dtype.kind not in "OU":
+        return
+    for j in range(values.shape[1]):
+        text = next(filter(_is_text, values[:, j].tolist()), None)
+        if text is not None and j not in categorical:
+            columns = ", ".join(map(str, sorted((*categorical, j))))
+            raise DataError(
+                f"column {j} of the array has text, such as {text!r:.80}, and an array does not tell which columns "
+                f"have categories: name them, as in categorical_features=[{columns}], or let the transformer before "
+                'return a DataFrame by set_output(transform="pandas")'
+            )
+
+
+def _is_text(value: object) -> bool:
+    """Return whether a value is a text that is no number."""
+    if not isinstance(value, str):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False
 
 
 def _column(table: Any, position: int) -> pd.Series[Any]:

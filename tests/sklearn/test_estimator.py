@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -240,6 +240,31 @@ def test_errors_say_what_is_wrong(table, change, options, message):
     X, y = table
     with pytest.raises(ValueError, match=message):
         quick(**options).fit(X.assign(**change), y)
+
+
+@pytest.mark.parametrize(("options", "columns"), [({}, "1"), ({"categorical_features": [2]}, "1, 2")])
+def test_text_in_an_array_is_answered_with_the_two_ways_out(options, columns):
+    X = np.array([[0.1, "a", "u"], [0.2, "b", "v"], ["0.3", "a", "v"]], dtype=object)
+    words = rf"column 1 of the array has text, such as 'a', .* categorical_features=\[{columns}\], or .* by set_output"
+    with pytest.raises(sl.DataError, match=words):
+        quick(**options).fit(X, [1.0, 2.0, 3.0])
+
+
+def test_the_output_of_a_column_transformer_is_answered_and_its_table_is_fitted(table):
+    X, y = table
+    scaled = ColumnTransformer([("scale", StandardScaler(), ["lr"])], remainder="passthrough")
+    with pytest.raises(sl.DataError, match="categorical_features="):
+        make_pipeline(scaled, quick()).fit(X[["lr", "act"]], y)
+    model = make_pipeline(scaled.set_output(transform="pandas"), quick()).fit(X[["lr", "act"]], y)
+    assert model[-1].posterior_.encoder.names == ("remainder__act", "scale__lr")
+
+
+def test_text_in_an_array_at_a_prediction_is_named(numbers):
+    model = quick().fit(*numbers)
+    new = numbers[0][:2].astype(object)
+    new[1, 0] = "much"
+    with pytest.raises(sl.DataError, match="column 0 of the array has text, such as 'much'"):
+        model.predict(new)
 
 
 def test_names_of_columns_need_a_table(numbers):
