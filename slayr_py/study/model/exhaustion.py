@@ -33,11 +33,11 @@ class Everything:
             encoded, allowed = encoder.resolve(genotypes, fixed)
             self.keys = frozenset(keys(encoded[allowed]))
 
-    def is_tried(self, study: Study, failures: str) -> bool:
-        """Return whether each configuration is evaluated, see `is_outcome`, or one of a running trial."""
+    def are_tried(self, study: Study, failures: str) -> bool:
+        """Return whether each configuration is evaluated or running: see `is_tried`."""
         if not self.keys:
             return False
-        tried = [t for t in trials_of(study) if t.state == TrialState.RUNNING or is_outcome(t, failures)]
+        tried = [trial for trial in trials_of(study) if is_tried(trial, failures)]
         if len(tried) < len(self.keys):
             return False  # without reading them
         configs = [trial_configuration(trial, self.encoder.space) for trial in tried]
@@ -50,11 +50,11 @@ class Everything:
         return f"the only configuration{given} is" if count == 1 else f"all {count} configurations{given} are"
 
 
-def is_outcome(trial: FrozenTrial, failures: str) -> bool:
-    """Return whether a trial has ended because of its configuration, so that repeating it would tell nothing.
+def is_tried(trial: FrozenTrial, failures: str) -> bool:
+    """Return whether a trial is running or has ended because of its configuration: repeating it would tell nothing.
 
     With ``failures="ignore"``, failures do not depend on the configuration.
     """
     if trial.state == TrialState.FAIL:
         return failures == "learn" and was_evaluated(trial)
-    return trial.state in (TrialState.COMPLETE, TrialState.PRUNED)
+    return trial.state != TrialState.WAITING

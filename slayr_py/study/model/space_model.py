@@ -20,7 +20,7 @@ from slayr_py.inference import FitKeywords, Posterior, as_stan_seed
 from slayr_py.space import Encoder, Fixed
 from slayr_py.study.model.costs import CostModel
 from slayr_py.study.model.design import Design, default_configuration
-from slayr_py.study.model.exhaustion import Everything, is_outcome
+from slayr_py.study.model.exhaustion import Everything, is_tried
 from slayr_py.study.model.feasibility import FeasibilityModels
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.loop_fits import LoopFits
@@ -201,12 +201,13 @@ class SpaceModel:
         chosen = record["phase"] == "initial" and self.design.given is not None
         if chosen or self.options.noisy or not self.encoder.free(fixed).any():
             return
-        ended = [each for each in trials_of(study) if is_outcome(each, self.options.failures)]
-        same = next((each for each in ended if each.params == record["config"]), None)
-        if same is None or any(map(has_known_error, ended)):
+        others = [each for each in trials_of(study) if each.number != trial.number]
+        tried = [each for each in others if is_tried(each, self.options.failures)]
+        same = next((each for each in tried if each.params == record["config"]), None)
+        if same is None or any(map(has_known_error, tried)):
             return
         everything = Everything(self.encoder, fixed)
-        exhausted = everything.is_tried(study, self.options.failures)
+        exhausted = everything.are_tried(study, self.options.failures)
         reason = f"{everything} evaluated or running" if exhausted else "no other one was found"
         self.session.warn(
             f"trial {trial.number} repeats the configuration of trial {same.number}: {reason}. End the study, or "

@@ -31,7 +31,7 @@ class Untried:
         if self._everything is None or self._everything.keys is None:
             return True
         with reading_once(self.study):
-            if not self._everything.is_tried(self.study, self._failures):
+            if not self._everything.are_tried(self.study, self._failures):
                 return True
             if is_noisy(self.study) or trials_of(self.study, (TrialState.WAITING,)):
                 return True

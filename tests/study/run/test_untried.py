@@ -14,7 +14,7 @@ from ConfigSpace import ConfigurationSpace, ForbiddenAndConjunction, ForbiddenEq
 
 import slayr_py as sl
 from slayr_py.space import Encoder
-from slayr_py.study import StanGPSampler, ask, config_of, create_study, tell
+from slayr_py.study import StanGPSampler, ask, ask_batch, config_of, create_study, tell
 from slayr_py.study.model.exhaustion import Everything
 
 pytestmark = pytest.mark.stan
@@ -148,6 +148,13 @@ def test_ask_warns_once_of_repetitions():
             trial = ask(study)
             tell(study, trial, trial.params["n"])
     assert len(warned) == 1
+
+
+def test_a_batch_that_is_larger_than_the_space_warns():
+    study = create_study({"n": (0, 2)}, seed=1, n_initial=4, method="map")
+    with pytest.warns(UserWarning, match=WARNS) as warned:
+        trials = ask_batch(study, 5)
+    assert len(warned) == 1 and {trial.params["n"] for trial in trials} == {0, 1, 2}
 
 
 def test_a_context_has_configurations_of_its_own():
