@@ -1,4 +1,19 @@
-"""Sobol indices of functions on a search space by Monte Carlo."""
+r"""Sobol indices of functions on a search space by Monte Carlo.
+
+With two independent samples a and b, and c_i = a except for the i-th parameter, which is that of b, the indices are
+
+    T_i = E (f(a) - f(c_i))^2 / (2 var f),    S_i = E f(b) (f(c_i) - f(a)) / var f
+
+(Jansen 1999, Computer Physics Communications 117; Saltelli et al. 2010, ibid. 181). The variance of each index is that
+of the two values whose dependence it describes, f(a) and f(c_i) or f(b) and f(c_i), with their common mean m:
+
+    var f ~ mean (x - y)^2 / 4 + mean ((x + y) / 2 - m)^2.
+
+1 - T_i is then the correlation of Janon et al. (2014, ESAIM: Probability and Statistics 18), and T_i is at most 2,
+whatever the sample. The variance of the sample (a, b) alone has no such bound: where few large values dominate, as
+under a warp, they may be among the f(c_i) but not among the f(a) and f(b). The averages are over all repeats before
+they are divided.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +21,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import sobol_indices
+from numpy.typing import NDArray
 
 from slayr_py.inference.sensitivity.inputs import resolve, sobol_points
 from slayr_py.space import Encoded, Encoder, FloatArray
+
+_LARGEST = np.finfo(np.float64).max
 
 
 class Indices(NamedTuple):
@@ -18,7 +35,7 @@ class Indices(NamedTuple):
     Attributes
     ----------
     first, total : (k, D) float64
-        First-order and total indices; NaN for a constant function.
+        First-order and total indices, 0 <= first <= total <= 1; NaN for a constant function.
     error : float
         Largest standard error of a mean over the functions from the Monte Carlo integration; 0 for quadrature.
     """
@@ -28,55 +45,106 @@ class Indices(NamedTuple):
     error: float
 
 
+def bounded(first: FloatArray, total: FloatArray) -> FloatArray:
+    """Return estimates of first-order and total indices within their bounds, 0 <= first <= total <= 1, (2, ...).
+
+    An estimate beyond a bound that the index satisfies is nearer to the index at the bound. The total index is the more
+    accurate one where both are small.
+    """
+    total = np.clip(total, 0.0, 1.0)
+    return np.stack([np.clip(first, 0.0, total), total])
+
+
 def pick_freeze(
     values: Callable[[Encoded], FloatArray], encoder: Encoder, points: int, repeats: int, rng: np.random.Generator
 ) -> Indices:
-    """Estimate Sobol indices of k functions with the estimators of Saltelli et al. (2010), `scipy.stats.sobol_indices`.
+    """Estimate Sobol indices of k functions.
 
     Parameters
     ----------
     values : callable
-        Returns the values (k, m) of the functions at m configurations.
+        Returns the values (k, m) of the functions at m configurations. Infinite ones count as the largest double.
     encoder : Encoder
     points : int
         Number of points of each of two Sobol designs, a power of 2. The functions are evaluated ``(D + 2) * points``
         times in each repeat.
     repeats : int
-        Number of independent randomisations of the designs, at least 2. The result is their mean; ``error`` is computed
-        from their spread.
+        Number of independent randomisations of the designs, at least 2. ``error`` is the jackknife estimate from leaving
+        out each of them.
     rng : numpy.random.Generator
     """
-    indices = np.stack([_estimate(values, encoder, points, rng) for _ in range(repeats)])  # (r, 2, k, D)
-    known = np.isfinite(indices).all(axis=(0, 1, 3))
-    error = 0.0
-    if known.any():
-        means = indices[:, :, known].mean(axis=2)
-        error = float(np.std(means, axis=0, ddof=1).max() / np.sqrt(repeats))
-    first, total = indices.mean(axis=0)
-    return Indices(first, total, error)
+    f = np.stack([_evaluate(values, encoder, points, rng) for _ in range(repeats)])  # (r, k, D + 2, n)
+    varies = np.ptp(f, axis=(0, 2, 3)) > 0
+    indices = np.full((2, f.shape[1], len(encoder.dimensions)), np.nan)
+    if not varies.any():
+        return Indices(*indices, 0.0)
+    if len(encoder.dimensions) == 1:  # the only parameter explains all of the variance
+        indices[:, varies] = 1.0
+        return Indices(*indices, 0.0)
+    averages = _Averages.of(_scaled(f[:, varies]))
+    indices[:, varies] = averages.indices(np.arange(repeats))
+    left_out = [averages.indices(np.delete(np.arange(repeats), r)).mean(axis=1) for r in range(repeats)]
+    error = np.sqrt((repeats - 1) * np.var(left_out, axis=0)).max()
+    return Indices(*indices, float(error))
 
 
-def _estimate(
+def _evaluate(
     values: Callable[[Encoded], FloatArray], encoder: Encoder, points: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Return first-order and total indices (2, k, D) from one pair of designs."""
+    """Return values (k, D + 2, points) of a pair of designs a and b, and of all c_i."""
     d = len(encoder.dimensions)
     both = sobol_points(2 * d, points, rng)
     a = both[:, :d]
     b = both[:, d:]
     mixed = [np.where(np.arange(d) == j, b, a) for j in range(d)]
     f = values(resolve(encoder, np.vstack([a, b, *mixed])))
-    f = np.ldexp(f, -np.frexp(np.abs(f).max(axis=1, keepdims=True))[1])  # exact; squares of large values overflow
-    f_a = f[:, :points]
-    f_b = f[:, points : 2 * points]
-    f_ab = f[:, 2 * points :].reshape(len(f), d, points).transpose(1, 0, 2)
-    varies = np.ptp(f, axis=1) > 0
-    indices = np.full((2, len(f), d), np.nan)
-    if d == 1:  # the only parameter explains all of the variance; SciPy's function fails
-        indices[:, varies] = 1.0
-    elif varies.any():
-        func = {"f_A": f_a[varies], "f_B": f_b[varies], "f_AB": f_ab[:, varies]}
-        result = sobol_indices(func=func, n=points)
-        indices[0, varies] = result.first_order
-        indices[1, varies] = result.total_order
-    return indices
+    return np.clip(f, -_LARGEST, _LARGEST).reshape(len(f), d + 2, points)
+
+
+def _scaled(f: FloatArray) -> FloatArray:
+    """Return the values (r, k, D + 2, n) of each function minus their mean, in a unit in which squares are finite."""
+    f = np.ldexp(f, -np.frexp(np.abs(f).max(axis=(0, 2, 3), keepdims=True))[1])  # exact
+    return np.asarray(f - f.mean(axis=(0, 2, 3), keepdims=True))
+
+
+class _Averages(NamedTuple):
+    """Averages over the points of each repeat, (r, k, 1) of a and b and (r, k, D) of the c_i and of pairs."""
+
+    a: FloatArray
+    b: FloatArray
+    c: FloatArray
+    total: FloatArray
+    """(a - c)^2 / 2."""
+    first: FloatArray
+    """b (c - a)."""
+    without: FloatArray
+    """((a + c) / 2)^2, of values that have all parameters but one in common."""
+    alone: FloatArray
+    """((b + c) / 2)^2, of values that have one parameter in common."""
+    between: FloatArray
+    """(b - c)^2 / 2."""
+
+    @classmethod
+    def of(cls, f: FloatArray) -> _Averages:
+        a, b, c = f[:, :, :1], f[:, :, 1:2], f[:, :, 2:]
+        halves = 0.5 * np.square(a - c), b * (c - a), np.square(0.5 * (a + c))
+        return cls(*(x.mean(axis=-1) for x in (a, b, c, *halves, np.square(0.5 * (b + c)), 0.5 * np.square(b - c))))
+
+    def indices(self, repeats: NDArray[np.intp]) -> FloatArray:
+        """Return first-order and total indices (2, k, D) from some of the repeats."""
+        mean = _Averages(*(average[repeats].mean(axis=0) for average in self))
+        centre = 0.5 * (mean.b + mean.c)
+        first = mean.first - centre * (mean.c - mean.a)
+        of_first = _variance(mean.between, mean.alone, centre)
+        of_total = _variance(mean.total, mean.without, 0.5 * (mean.a + mean.c))
+        return bounded(_ratio(first, of_first), _ratio(mean.total, of_total))
+
+
+def _variance(half_square: FloatArray, square_of_mean: FloatArray, centre: FloatArray) -> FloatArray:
+    """Return the variance of pairs from averages of (x - y)^2 / 2 and ((x + y) / 2)^2, and their mean."""
+    return 0.5 * half_square + np.maximum(square_of_mean - np.square(centre), 0.0)
+
+
+def _ratio(share: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return the quotient, 0 where no value of the pairs differs."""
+    return np.divide(share, variance, out=np.zeros_like(share), where=variance > 0)

@@ -20,7 +20,7 @@ _ANCHORS = (256, 512)  # the second number if functions from the first lack too 
 _TESTS = 64  # configurations at which the lost variance is measured
 _REPEATS = 4  # independent Sobol sequences, whose spread is the Monte Carlo error
 _MOST_LOST = 0.05  # variance that the functions may lack between their anchors without a note, as a share of their own
-_LARGEST_ERROR = 0.03  # Monte Carlo error of a mean without a note
+_LARGEST_ERROR = 0.03  # Monte Carlo error of a mean without a note and a warning
 _INTERVAL = (0.05, 0.95)  # quantiles: a 90% interval
 
 
@@ -48,9 +48,10 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
     -------
     pandas.DataFrame
         One row per parameter, in descending order of the total index. Columns: first, first_low, first_high, total,
-        total_low, total_high. They are NaN, with a warning, if all functions are constant. ``attrs["notes"]`` is a list
-        of sentences on limits of the result. ``attrs`` also has the ``method`` ("quadrature" or "monte carlo") and the
-        Monte Carlo ``error`` of the means.
+        total_low, total_high, with 0 <= first <= total <= 1. They are NaN, with a warning, if all functions are
+        constant. ``attrs["notes"]`` is a list of sentences on limits of the result. ``attrs`` also has the ``method``
+        ("quadrature" or "monte carlo") and the Monte Carlo ``error`` of the means, of which a warning says if it is
+        above 0.03.
 
     Raises
     ------
@@ -65,7 +66,7 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
     linear, with all levels equally likely. In a conditional space the value of an inactive parameter has no effect. Its
     indices therefore depend on how often it is active, and the index of a parent includes the effect of activating its
     children. Forbidden configurations count like others. Under a warp the indices describe the function in the user's
-    units. Estimates of small indices can be slightly negative.
+    units: a function with few very large values has the indices of these values.
     """
     draws = check_integer("draws", draws)
     points = check_integer("points", points, minimum=2)
@@ -86,6 +87,13 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
         warnings.warn(
             f"all {len(functions)} functions drawn from the posterior are constant, so that no parameter has an index "
             "and the table has NaN: the kernel has no parameter, or the observations are equal up to rounding",
+            UserWarning,
+            stacklevel=level_outside(),
+        )
+    if indices.error > _LARGEST_ERROR:
+        warnings.warn(
+            f"{_error_text(indices.error)}, now {points}: a few values dominate the variance of some functions, or these "
+            "vary fast",
             UserWarning,
             stacklevel=level_outside(),
         )
@@ -119,7 +127,7 @@ def _notes(posterior: Posterior, n_functions: int, constant: int, lost: float, e
             "most of it in interactions, is missing from the indices"
         )
     if error > _LARGEST_ERROR:
-        notes.append(f"Monte Carlo error of the means: {error:.2g}; use more points")
+        notes.append(_error_text(error))
     encoder = posterior.encoder
     if encoder.is_conditional:
         names = ", ".join(encoder.conditional)
@@ -129,3 +137,7 @@ def _notes(posterior: Posterior, n_functions: int, constant: int, lost: float, e
     if encoder.space.forbidden_clauses:
         notes.append("forbidden configurations count like others")
     return notes
+
+
+def _error_text(error: float) -> str:
+    return f"Monte Carlo error of the mean indices: {error:.2g}; use more points"
