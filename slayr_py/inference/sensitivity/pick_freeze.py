@@ -45,14 +45,14 @@ class Indices(NamedTuple):
     error: float
 
 
-def bounded(first: FloatArray, total: FloatArray) -> FloatArray:
-    """Return estimates of first-order and total indices within their bounds, 0 <= first <= total <= 1, (2, ...).
+def bounded(first: FloatArray, total: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return estimates of first-order and total indices within their bounds, 0 <= first <= total <= 1.
 
     An estimate beyond a bound that the index satisfies is nearer to the index at the bound. The total index is the more
     accurate one where both are small.
     """
     total = np.clip(total, 0.0, 1.0)
-    return np.stack([np.clip(first, 0.0, total), total])
+    return np.clip(first, 0.0, total), total
 
 
 def pick_freeze(
@@ -69,23 +69,23 @@ def pick_freeze(
         Number of points of each of two Sobol designs, a power of 2. The functions are evaluated ``(D + 2) * points``
         times in each repeat.
     repeats : int
-        Number of independent randomisations of the designs, at least 2. ``error`` is the jackknife estimate from leaving
+        Number of independent randomisations of the designs, at least 2. ``error`` is the jackknife estimate that leaves
         out each of them.
     rng : numpy.random.Generator
     """
     f = np.stack([_evaluate(values, encoder, points, rng) for _ in range(repeats)])  # (r, k, D + 2, n)
     varies = np.ptp(f, axis=(0, 2, 3)) > 0
-    indices = np.full((2, f.shape[1], len(encoder.dimensions)), np.nan)
-    if not varies.any():
-        return Indices(*indices, 0.0)
+    first, total = np.full((2, f.shape[1], len(encoder.dimensions)), np.nan)
+    error = 0.0
     if len(encoder.dimensions) == 1:  # the only parameter explains all of the variance
-        indices[:, varies] = 1.0
-        return Indices(*indices, 0.0)
-    averages = _Averages.of(_scaled(f[:, varies]))
-    indices[:, varies] = averages.indices(np.arange(repeats))
-    left_out = [averages.indices(np.delete(np.arange(repeats), r)).mean(axis=1) for r in range(repeats)]
-    error = np.sqrt((repeats - 1) * np.var(left_out, axis=0)).max()
-    return Indices(*indices, float(error))
+        first[varies] = total[varies] = 1.0
+    elif varies.any():
+        averages = _Averages.of(_scaled(f[:, varies]))
+        first[varies], total[varies] = averages.indices(np.arange(repeats))
+        rest = [averages.indices(np.delete(np.arange(repeats), r)) for r in range(repeats)]
+        means = np.array(rest).mean(axis=2)
+        error = float(np.sqrt((repeats - 1) * np.var(means, axis=0)).max())
+    return Indices(first, total, error)
 
 
 def _evaluate(
@@ -130,8 +130,8 @@ class _Averages(NamedTuple):
         halves = 0.5 * np.square(a - c), b * (c - a), np.square(0.5 * (a + c))
         return cls(*(x.mean(axis=-1) for x in (a, b, c, *halves, np.square(0.5 * (b + c)), 0.5 * np.square(b - c))))
 
-    def indices(self, repeats: NDArray[np.intp]) -> FloatArray:
-        """Return first-order and total indices (2, k, D) from some of the repeats."""
+    def indices(self, repeats: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        """Return first-order and total indices (k, D) from some of the repeats."""
         mean = _Averages(*(average[repeats].mean(axis=0) for average in self))
         centre = 0.5 * (mean.b + mean.c)
         first = mean.first - centre * (mean.c - mean.a)

@@ -55,7 +55,8 @@ def product_indices(expansions: Sequence[Expansion], encoder: Encoder) -> Indice
         difference = np.abs(before / variance - 1)
         varies = np.isfinite(difference)
         if not varies.any() or difference[varies].mean() <= _RESOLVED:
-            return Indices(*bounded(first, total), 0.0)  # up to rounding errors they are
+            first, total = bounded(first, total)  # up to rounding errors they are
+            return Indices(first, total, 0.0)
     return None
 
 

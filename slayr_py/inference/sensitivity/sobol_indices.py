@@ -92,7 +92,7 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
         )
     if indices.error > _LARGEST_ERROR:
         warnings.warn(
-            f"{_error_text(indices.error)}, now {points}: a few values dominate the variance of some functions, or these "
+            f"{_error_text(indices.error)}, now {points}: few values dominate the variance of some functions, or these "
             "vary fast",
             UserWarning,
             stacklevel=level_outside(),
