@@ -6,15 +6,16 @@ joint draw, since these posteriors are independent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.acquisition.candidates import SIZES, Candidates
 from slayr_py.acquisition.feasibility import infeasible
-from slayr_py.inference import DrawnFunctions, Posterior, draw_functions
+from slayr_py.acquisition.identity import keys
+from slayr_py.inference import DrawnFunctions, Exact, Posterior, draw_functions
 from slayr_py.space import Encoded, Fixed, FloatArray
 
 
@@ -42,14 +43,20 @@ class Functions:
 
 
 def functions_of(
-    posterior: Posterior, anchors: Encoded, rng: np.random.Generator, n_draws: int, count: int, scale: float = 1.0
+    posterior: Posterior,
+    anchors: Encoded,
+    rng: np.random.Generator,
+    n_draws: int,
+    count: int,
+    scale: float = 1.0,
+    exact: Exact | None = None,
 ) -> Functions:
     """Draw functions, jointly at the anchors, of at most ``n_draws`` draws of the hyperparameters.
 
     Beyond ``count``, functions are cut off; if the draws of a stack make fewer, some count twice.
     """
     draws = min(n_draws, posterior.n_draws)
-    drawn = draw_functions(posterior, anchors, draws, rng, each=-(-count // draws), scale=scale)
+    drawn = draw_functions(posterior, anchors, draws, rng, each=-(-count // draws), scale=scale, exact=exact)
     return Functions(drawn, np.arange(count) % len(drawn))
 
 
@@ -65,11 +72,14 @@ class JointDraws:
         Of the objective.
     models : tuple of (Posterior, Functions)
         Models of failures and of constraints, and the functions drawn from them.
+    known : mapping of bytes to float
+        Values that all functions have, smaller is better, by the key of a configuration: see `knowing`.
     """
 
     sign: float
     functions: Functions
     models: tuple[tuple[Posterior, Functions], ...]
+    known: Mapping[bytes, float] = field(default_factory=dict)
 
     @classmethod
     def draw(
@@ -81,15 +91,31 @@ class JointDraws:
         n_draws: int,
         count: int,
         scale: float = 1.0,
+        exact: Exact | None = None,
     ) -> JointDraws:
-        """Draw functions from all posteriors; ``scale`` is a factor on the deviations of the objective's."""
-        functions = functions_of(posterior, anchors, rng, n_draws, count, scale)
+        """Draw functions from all posteriors; ``scale`` and ``exact`` are as in `draw_functions`, of the objective."""
+        functions = functions_of(posterior, anchors, rng, n_draws, count, scale, exact)
         models = [(model, functions_of(model, anchors, rng, n_draws, count)) for model in feasibility]
         return cls(float(np.copysign(1.0, posterior.y_sd)), functions, tuple(models))
 
+    def knowing(self, encoded: Encoded, values: FloatArray) -> JointDraws:
+        """Return the functions with exact values (n,), in the user's units, at n configurations.
+
+        What a model with noise does not explain of an exact value is then a detail of the function at this
+        configuration only. Of several values of one configuration the best counts.
+        """
+        known: dict[bytes, float] = {}
+        for key, value in zip(keys(encoded), (self.sign * values).tolist(), strict=True):
+            known[key] = min(value, known.get(key, value))
+        return replace(self, known=known)
+
     def at(self, new: Encoded) -> FloatArray:
         """Return the values at m configurations that are feasible, (k, m)."""
-        return self.sign * self.functions(new)
+        values = self.sign * self.functions(new)
+        for column, key in enumerate(keys(new) if self.known else ()):
+            if key in self.known:
+                values[:, column] = self.known[key]
+        return values
 
     def __call__(self, new: Encoded, below: FloatArray | float = np.inf) -> FloatArray:
         """Return the values at m configurations, (k, m), infinite where infeasible or at least ``below``.
@@ -109,7 +135,7 @@ class JointDraws:
     def some(self, functions: slice) -> JointDraws:
         """Return some of the functions with their feasible configurations."""
         models = tuple((model, of_model.some(functions)) for model, of_model in self.models)
-        return JointDraws(self.sign, self.functions.some(functions), models)
+        return replace(self, functions=self.functions.some(functions), models=models)
 
 
 def descend(

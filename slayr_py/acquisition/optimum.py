@@ -16,7 +16,7 @@ from slayr_py.acquisition.candidates import Candidates, candidates
 from slayr_py.acquisition.drawn_minima import JointDraws, descend
 from slayr_py.acquisition.identity import distinct
 from slayr_py.acquisition.regret import anchors_of_minima
-from slayr_py.inference import Posterior
+from slayr_py.inference import Exact, Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
 
 _DRAWS = 64  # of the hyperparameters
@@ -58,6 +58,7 @@ def sample_optima(
     feasibility: Sequence[Posterior] = (),
     fixed: Fixed | None = None,
     scale: float = 1.0,
+    exact: FloatArray | None = None,
 ) -> Optima:
     """Draw functions from the posterior and find the minimum of each, the maximum if larger values are better.
 
@@ -73,6 +74,9 @@ def sample_optima(
         Values that all minima have.
     scale : float
         Factor on the posterior standard deviations of the function, as of `sample_regret`.
+    exact : (n,) float64, optional
+        Values of the evaluated configurations, in the user's units, if they have no noise. All functions have them, so
+        that no minimum is worse than the best of them, on which they are conditioned.
 
     Raises
     ------
@@ -81,7 +85,10 @@ def sample_optima(
     """
     anchors = anchors_of_minima(posterior, evaluated[:1], rng, feasibility, fixed, scale)[0]
     both = evaluated.concatenate(anchors.encoded)
-    draws = JointDraws.draw(posterior, both, rng, feasibility, _DRAWS, _FUNCTIONS, scale)
+    best = None if exact is None else _best(posterior, evaluated, exact)
+    draws = JointDraws.draw(posterior, both, rng, feasibility, _DRAWS, _FUNCTIONS, scale, best)
+    if exact is not None:
+        draws = draws.knowing(evaluated, exact)
     at_evaluated = draws.at(evaluated)
     rows = distinct(evaluated)
     pool = Candidates.at(evaluated[rows], rng, fixed).join(anchors).join(candidates(posterior, rng, _ELSEWHERE, fixed))
@@ -96,3 +103,8 @@ def sample_optima(
     every = pool.join(found).encoded
     regrets = np.maximum(np.column_stack([values, draws(every[len(pool) :])]) - lowest[:, None], 0.0)
     return Optima(found.encoded, draws.sign * lowest, at_evaluated, every, regrets)
+
+
+def _best(posterior: Posterior, evaluated: Encoded, exact: FloatArray) -> Exact:
+    row = int(np.argmin(np.copysign(1.0, posterior.y_sd) * exact))
+    return Exact(evaluated[[row]], float(exact[row]))

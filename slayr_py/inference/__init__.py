@@ -2,7 +2,7 @@
 
 from slayr_py.inference.diagnostics.arviz_bridge import save_plot, standard_error
 from slayr_py.inference.diagnostics.checks import CHECKS, INFLUENTIAL, Check, Diagnostics, reason
-from slayr_py.inference.functions import DrawnFunctions as DrawnFunctions, draw_functions
+from slayr_py.inference.functions import DrawnFunctions as DrawnFunctions, Exact as Exact, draw_functions
 from slayr_py.inference.gaussian_process import GaussianProcess
 from slayr_py.inference.log_sum_exp import log_sum_exp
 from slayr_py.inference.mixture import worst_of

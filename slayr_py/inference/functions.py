@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +27,22 @@ from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.prediction.blocks import BLOCK
 from slayr_py.inference.prediction.cholesky import cholesky
 from slayr_py.inference.prediction.predictor import CACHED, KernelPredictor
-from slayr_py.inference.warp import unwarped
+from slayr_py.inference.warp import unwarped, warped
 from slayr_py.kernels import Draws, Kernel
 from slayr_py.space import Encoded, FloatArray
 
 NUGGET = 1e-6
 """Variance added at the anchors, relative to the prior variance. Without it, nearly equal anchors of a smooth function
 have weights so large that their sums lose all digits."""
+
+_EXACT = 1e-9  # the same at an exact value, which a fit with noise explains up to a small variance
+
+
+class Exact(NamedTuple):
+    """A value without noise at one configuration, in the user's units."""
+
+    point: Encoded
+    value: float
 
 
 @dataclass(frozen=True)
@@ -148,6 +158,7 @@ def draw_functions(
     each: int = 1,
     tests: Encoded | None = None,
     scale: float = 1.0,
+    exact: Exact | None = None,
 ) -> DrawnFunctions:
     """Draw functions from a posterior.
 
@@ -165,6 +176,9 @@ def draw_functions(
         Configurations at which ``lost`` is computed; 0 without.
     scale : float
         Factor on the differences of the functions from their mean under each draw, and so on their standard deviations.
+    exact : Exact, optional
+        A value that the functions have although the model has noise: they are conditioned on it, given the
+        observations. With the posterior covariance c, f(x) + c(x, x') / c(x', x') (y - f(x')) replaces f(x).
 
     Raises
     ------
@@ -177,6 +191,9 @@ def draw_functions(
     for predictor in _predictors(posterior, n_draws, len(anchors)):
         solved, factor = _factor(predictor, anchors)
         expansions.append(_expansion(predictor, anchors, solved, factor, each, rng, scale))
+        if exact is not None:
+            target = (exact.value - posterior.y_mean) / posterior.y_sd
+            expansions[-1] = _through(predictor, expansions[-1], exact.point, target)
         if tests is not None:
             present += float(np.var(expansions[-1](tests), axis=1).sum()) / each
             missing += _missing_variance(predictor, anchors, solved, factor, tests)
@@ -217,6 +234,21 @@ def _expansion(
     weights = np.concatenate([support_weights, anchor_weights], axis=2).transpose(0, 2, 1)
     centres, weights = _merged(predictor.train.concatenate(anchors), weights)
     return Expansion(predictor.kernel, centres, predictor.draws, weights, predictor.targets.pivot)
+
+
+def _through(predictor: KernelPredictor, expansion: Expansion, point: Encoded, target: float) -> Expansion:
+    """Condition functions on a standardised target at one configuration."""
+    solved, covariance = predictor.solved_and_covariance(point)
+    variance = covariance[:, 0] + _EXACT * predictor.kernel.diagonal(point, predictor.draws)
+    warp = predictor.draws.get("warp")
+    value = np.array([[target]]) if warp is None else warped(np.array(target), warp, expansion.pivot)[:, None]
+    change = (value - expansion(point).reshape(len(variance), -1)) / variance  # (s, j)
+    support = np.stack(
+        [solve_upper(f, v) for f, v in zip(predictor.factor, change[:, :, None] * solved, strict=True)]
+    )  # (s, j, n)
+    weights = np.concatenate([expansion.weights, -support.transpose(0, 2, 1), change[:, None]], axis=1)
+    centres, weights = _merged(expansion.centres.concatenate(predictor.train).concatenate(point), weights)
+    return replace(expansion, centres=centres, weights=weights)
 
 
 def _merged(centres: Encoded, weights: FloatArray) -> tuple[Encoded, FloatArray]:

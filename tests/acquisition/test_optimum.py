@@ -91,3 +91,34 @@ def test_branin_has_three_modes():
     distances = np.linalg.norm(points[:, None] - optima, axis=2)
     assert np.bincount(distances.argmin(axis=1), minlength=3).min() > 0.05 * len(points)
     assert np.quantile(distances.min(axis=1), 0.9) < 3
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+def test_exact_values_are_those_of_all_functions(maximize):
+    """A model with much noise smooths the best value, at x = 8, and prefers x = 3; x = 5 was evaluated twice."""
+    x = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 5.0, 7.0, 8.0, 9.0])[:, None]
+    sign = -1.0 if maximize else 1.0
+    y = sign * np.array([0.5, 0.2, 0.0, 0.2, 0.8, 0.8, 1.1, -0.1, 1.3])
+    gp = sl.GaussianProcess(LINE, "SE", {"sigma_n": sl.LogNormal(-0.7, 0.01)}, inducing=len(x))
+    posterior = gp.fit(x, y, method="laplace", seed=1, maximize=maximize)
+    smoothed = sample_optima(posterior, posterior.train, np.random.default_rng(1))
+    assert np.mean(sign * smoothed.values > -0.1) > 0.2  # worse than what was observed
+    found = sample_optima(posterior, posterior.train, np.random.default_rng(1), exact=y)
+    np.testing.assert_array_equal(found.at_evaluated, np.tile(sign * y, (256, 1)))
+    assert np.all(sign * found.values <= -0.1)
+    # The evaluated configurations come first in the pool, each once; the others have no regret above theirs.
+    regrets = np.delete(sign * y, 5) - sign * found.values[:, None]
+    np.testing.assert_allclose(found.regrets[:, :8], regrets, atol=1e-12)
+
+
+def test_no_level_is_better_than_its_exact_value():
+    """All perturbations are evaluated levels, at which the drawn functions are better than what was observed."""
+    space = ConfigurationSpace({"k": ["a", "b", "c", "d"]})
+    levels = [{"k": level} for level in "abcd"]
+    y = np.array([0.0, 1.0, 2.0, 3.0])
+    gp = sl.GaussianProcess(space, "SE", {"sigma_n": sl.LogNormal(0.0, 0.01)}, inducing=4)
+    posterior = gp.fit(levels, y, method="laplace", seed=1)
+    assert sample_optima(posterior, posterior.train, np.random.default_rng(1)).values.min() < -0.5
+    found = sample_optima(posterior, posterior.train, np.random.default_rng(1), exact=y)
+    np.testing.assert_array_equal(found.values, 0.0)
+    assert set(found.encoded.unit_values[:, 0]) == set(posterior.train.unit_values[0])

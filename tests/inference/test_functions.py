@@ -9,7 +9,7 @@ from scipy.stats import kstest
 
 import slayr_py as sl
 from slayr_py.inference import functions
-from slayr_py.inference.functions import draw_functions
+from slayr_py.inference.functions import Exact, draw_functions
 from slayr_py.inference.sensitivity.inputs import uniform
 
 SQUARE = ConfigurationSpace({"x": (0.0, 1.0), "z": (0.0, 1.0)})
@@ -111,3 +111,19 @@ def test_functions_of_a_stack_come_from_its_parts_by_weight(posterior):
     drawn = draw_functions(stack, uniform(stack.encoder, 16, rng), 40, rng)
     assert [len(one.weights) for one in drawn.expansions] == [30, 10]
     assert drawn(uniform(stack.encoder, 5, rng)).shape == (40, 5)
+
+
+def test_functions_are_conditioned_on_an_exact_value(posterior):
+    """They change by the posterior covariance with its configuration; the model with noise predicts another value."""
+    encoder = posterior.encoder
+    anchors = uniform(encoder, 16, np.random.default_rng(3))
+    point, others = posterior.train[[4]], uniform(encoder, 10, np.random.default_rng(4))
+    before = draw_functions(posterior, anchors, 3, np.random.default_rng(5), each=2)
+    after = draw_functions(posterior, anchors, 3, np.random.default_rng(5), each=2, exact=Exact(point, 9.0))
+    assert np.abs(before(point) - 9).min() > 0.1
+    # Up to the nugget at the value, 1e-9 of the prior variance, which is a tenth of the smallest posterior variance.
+    covariance = posterior.predictor(3).joint_moments(point.concatenate(others))[1]
+    prior = posterior.kernel.diagonal(point, posterior.predictor(3).draws)[:, 0]
+    slope = np.repeat(covariance[:, 0] / (covariance[:, 0, :1] + 1e-9 * prior[:, None]), 2, axis=0)
+    both = point.concatenate(others)
+    np.testing.assert_allclose(after(both) - before(both), slope * (9 - before(point)), rtol=1e-4, atol=1e-6)
