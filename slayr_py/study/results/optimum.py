@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,17 +18,21 @@ from slayr_py.inference import Posterior
 from slayr_py.space import Dimension, Encoded, jsonable
 from slayr_py.study.model.prediction_error import inflation_of
 from slayr_py.study.results.figures import optimum_figure
-from slayr_py.study.results.recommendation import feasibility_of_all
+from slayr_py.study.results.recommendation import feasibility_of_all, is_exact
+from slayr_py.study.results.tables import best_trial
 from slayr_py.study.sampler import declared_space_of, fixed_for_results
 from slayr_py.study.storage.columns import PARAMETER
 from slayr_py.study.storage.objectives import check_one_objective
-from slayr_py.study.storage.trials import observations
+from slayr_py.study.storage.trials import observations, trial_configuration
 from slayr_py.threads import one_thread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _INTERVAL = (0.05, 0.5, 0.95)  # quantiles: the median and a 90% interval
+_UNEXPLAINED = 3.0  # posterior standard deviations of the best exact value from its prediction; in studies of smooth
+# functions it was below 1, in those of functions with a kink at the optimum above 3
+_ROUNDING = 1e-6  # of the values' standard deviation: such a difference is none
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class Optimum:
     draws : DataFrame
         Location of the optimum of each drawn function, a column per parameter, NaN where it is inactive, and its
         "value". A parameter called "value" is the column "params_value".
+    notes : tuple of str
+        Sentences on limits of the result.
     dimensions : tuple of Dimension
         The parameters, in the order of the table.
     """
@@ -56,6 +63,7 @@ class Optimum:
     evaluated: pd.DataFrame
     value: tuple[float, float, float]
     draws: pd.DataFrame
+    notes: tuple[str, ...]
     dimensions: tuple[Dimension, ...]
 
     def plot(self) -> Figure:
@@ -63,13 +71,14 @@ class Optimum:
         return optimum_figure(self.table, self.draws.drop(columns="value"), self.dimensions)
 
     def __repr__(self) -> str:
-        """Return the interval of the value and the table."""
+        """Return the interval of the value, the table and the notes."""
         low, median, high = self.value
-        return f"optimum {median:.4g}, 90% interval {low:.4g} to {high:.4g}\n{self.table.to_string(index=False)}"
+        interval = f"optimum {median:.4g}, 90% interval {low:.4g} to {high:.4g}"
+        return "\n".join([interval, self.table.to_string(index=False), *self.notes])
 
     def _repr_html_(self) -> str:
-        html: str = self.table.to_html(index=False)
-        return html
+        table: str = self.table.to_html(index=False)
+        return table + "".join(f"<p>{escape(note)}</p>" for note in self.notes)
 
 
 def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, list[int]]:
@@ -86,7 +95,8 @@ def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, li
     models = list(feasibility_of_all(study, posterior.encoder.space).values())
     with one_thread():
         scale = inflation_of(study, posterior, observed)
-        optima = sample_optima(posterior, evaluated[rows], np.random.default_rng(seed), models, fixed, scale)
+        exact = observed.uncompressed[rows] if is_exact(study) else None
+        optima = sample_optima(posterior, evaluated[rows], np.random.default_rng(seed), models, fixed, scale, exact)
     return optima, [observed.numbers[row] for row in rows]
 
 
@@ -103,7 +113,29 @@ def optimum(study: Study, posterior: Posterior, seed: int) -> Optimum:
     low, median, high = np.quantile(optima.values, _INTERVAL)
     draws = _table_of(encoded).rename(columns={"value": f"{PARAMETER}value"}).assign(value=optima.values)
     interval = float(low), float(median), float(high)
-    return Optimum(_locations(encoded), pd.DataFrame(rows), interval, draws, tuple(encoded.encoder.dimensions))
+    notes = _notes(study, posterior)
+    return Optimum(_locations(encoded), pd.DataFrame(rows), interval, draws, notes, tuple(encoded.encoder.dimensions))
+
+
+def _notes(study: Study, posterior: Posterior) -> tuple[str, ...]:
+    """Return a note if the best value of an exact objective is far from what the model predicts at its configuration.
+
+    The noise of the model is not a part of its standard deviation: it is what the model takes exact values for.
+    """
+    best = best_trial(study) if is_exact(study) else None
+    config = None if best is None else trial_configuration(best, posterior.encoder.space)
+    if best is None or config is None:
+        return ()
+    mean, sd = (float(each[0]) for each in posterior.predict([config]).centre_and_spread())
+    value = float(best.values[0])
+    if abs(value - mean) <= max(_UNEXPLAINED * sd, _ROUNDING * abs(posterior.y_sd)):
+        return ()
+    return (
+        f"the model predicts {mean:.6g} ± {sd:.2g} at the best trial, {best.number}, and explains the difference from "
+        f"its exact value {value:.6g} by noise: details of the function near the optimum, such as a kink, are missing, "
+        "and the intervals are too narrow. Another kernel may describe them; if repeated evaluations differ, declare "
+        "noisy=True",
+    )
 
 
 def good(study: Study, posterior: Posterior, epsilon: float, probability: float, seed: int) -> pd.DataFrame:

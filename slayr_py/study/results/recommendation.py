@@ -1,7 +1,8 @@
-"""Recommend a configuration of a study: the one with the best posterior mean among those evaluated.
+"""Recommend a configuration of a study: the best one evaluated, for a noisy objective by its posterior mean.
 
 The best value of a noisy objective is partly noise: the mean value of its configuration is worse. The posterior mean is
-shrunk towards the other observations. Values with known errors are noisy too.
+shrunk towards the other observations. Values with known errors are noisy too. The values of an exact objective are what
+they are: a model that takes a part of them for noise lacks details of the function.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 from optuna import Study
+from optuna.trial import FrozenTrial
 from typing_extensions import Unpack
 
 from slayr_py.errors import DataError
@@ -42,23 +44,31 @@ from slayr_py.study.storage.trials import has_known_error, observations
 
 
 class Recommendation(NamedTuple):
-    """The evaluated configuration with the best posterior mean."""
+    """The best evaluated configuration: of a noisy objective the one with the best posterior mean."""
 
     config: dict[str, Any]
     """Active parameters by name."""
 
     mean: float
-    """Posterior mean of the latent function there, in the user's units; under a warp the median."""
+    """The observed value of an exact objective, in the user's units. Of a noisy one the posterior mean of the latent
+    function there; under a warp the median."""
 
     sd: float
-    """Posterior standard deviation of the latent function there; under a warp, see `Prediction.centre_and_spread`."""
+    """0 for an exact objective. Of a noisy one the posterior standard deviation of the latent function there; under a
+    warp, see `Prediction.centre_and_spread`."""
 
     number: int
-    """Number of the first trial with this configuration."""
+    """Number of the first trial with this configuration, of an exact objective that of the best trial."""
+
+    @classmethod
+    def observed(cls, best: FrozenTrial) -> Recommendation:
+        """Return the best trial of an exact objective."""
+        return cls(dict(best.params), float(best.values[0]), 0.0, best.number)
 
     def __str__(self) -> str:
-        """Return the prediction and the trial: ``1.23 ± 0.04 at trial 7``."""
-        return f"{self.mean:.6g} ± {self.sd:.2g} at trial {self.number}"
+        """Return the prediction and the trial, ``1.23 ± 0.04 at trial 7``, or the exact value and the trial."""
+        spread = f" ± {self.sd:.2g}" if self.sd else ""
+        return f"{self.mean:.6g}{spread} at trial {self.number}"
 
 
 def is_noisy(study: Study) -> bool:
@@ -71,9 +81,18 @@ def is_noisy(study: Study) -> bool:
 
 def is_declared_noisy(study: Study) -> bool:
     """Return whether the objective was declared noisy."""
-    declared = declared_space_of(study)
+    sampler = stan_sampler_of(study)
     record = study_record(study) or {}
-    return declared.options.noisy if declared is not None else record.get("noisy") is True
+    return sampler.options.noisy if sampler is not None else record.get("noisy") is True
+
+
+def is_exact(study: Study) -> bool:
+    """Return whether the observed values are those of the objective: it is declared free of noise, and has no errors.
+
+    Without a sampler or a record of this package nothing is known about the noise.
+    """
+    declared = stan_sampler_of(study) is not None or study_record(study) is not None
+    return declared and not is_noisy(study)
 
 
 def has_recommendation(study: Study) -> bool:
@@ -84,7 +103,8 @@ def has_recommendation(study: Study) -> bool:
 def recommend(study: Study, posterior: Posterior) -> Recommendation:
     """Return the feasible configuration with the smallest posterior mean, the largest one if the study maximises.
 
-    If the study's sampler has fixed values, only configurations with these values are compared.
+    It is that of a noisy objective: see `Recommendation.observed`. If the study's sampler has fixed values, only
+    configurations with these values are compared.
 
     Parameters
     ----------

@@ -21,7 +21,13 @@ from slayr_py.space import space_given
 from slayr_py.study.results.figures import convergence_figure, front_figure, importance_figure
 from slayr_py.study.results.front import Reference, front_band, front_probabilities, front_table, hypervolume_of
 from slayr_py.study.results.optimum import Optimum, good, optimum
-from slayr_py.study.results.recommendation import Recommendation, feasibility_of_all, posterior_of_all, recommend
+from slayr_py.study.results.recommendation import (
+    Recommendation,
+    feasibility_of_all,
+    is_exact,
+    posterior_of_all,
+    recommend,
+)
 from slayr_py.study.results.report.page import write_report
 from slayr_py.study.results.tables import (
     best_trial,
@@ -77,22 +83,25 @@ class Result:
 
     @property
     def recommended(self) -> Recommendation:
-        """Return the evaluated configuration with the best posterior mean, and the prediction of its value.
+        """Return the best evaluated configuration: of a noisy objective by the posterior mean, with its prediction.
 
-        If the study's sampler has ``fixed`` values, only configurations with these values are compared. For a noisy
-        objective it is a better choice than `best_config`, whose value is partly luck. The first use fits the model to
-        all finished trials, unless the fit of the last suggestion has seen them all.
+        For a noisy objective, or one whose values have known errors, it is a better choice than `best_config`, whose
+        value is partly luck. The first use fits the model to all finished trials, unless the fit of the last suggestion
+        has seen them all. For an exact objective it is `best_config` with the observed value, and nothing is fitted. If
+        the study's sampler has ``fixed`` values, only configurations with these values are compared.
 
         Raises
         ------
         DataError
-            If no trial can be fitted, or the study has neither a `StanGPSampler` nor a fit.
+            If there is no feasible trial, no trial can be fitted, or the study has neither a `StanGPSampler` nor a fit.
         StorageError
             If the record of the last fit is damaged.
         ToolchainError, InferenceError
             If Stan cannot be run, or fails.
         """
         check_one_objective(self.study, _FRONT)
+        if is_exact(self.study):
+            return Recommendation.observed(self._best())
         numbers = self._observed_numbers()
         if numbers not in self._recommended:
             self._recommended[numbers] = recommend(self.study, self._posterior_of_all())
@@ -289,10 +298,12 @@ class Result:
         """Return where the optimum is: an interval for each number, a probability for each level and branch.
 
         Functions are drawn from the posterior, and the optimum of each of them is found. As for `slayr_py.Regret`,
-        they vary more if the suggestions' predictions were too certain. Models of failures and constraints are drawn
-        too. Constraints on inputs hold, and so do ``fixed`` values unless the study was loaded. The posterior is that
-        of the model: a feature of the function that no evaluation has shown is not in it. The first use fits the model
-        as `recommended` does.
+        they vary more if the suggestions' predictions were too certain. All of them have the observed values of an
+        exact objective, so that the optimal value is never worse than `best_value`, and the best trial is certainly the
+        best of those evaluated. A note says if the model does not explain that value. Models of failures and
+        constraints are drawn too. Constraints on inputs hold, and so do ``fixed`` values unless the study was loaded.
+        The posterior is that of the model: a feature of the function that no evaluation has shown is not in it. The
+        first use fits the model to all finished trials, unless the fit of the last suggestion has seen them all.
 
         Parameters
         ----------
@@ -303,7 +314,7 @@ class Result:
         -------
         Optimum
             Its `table` has the locations, `evaluated` the probability of each evaluated configuration of being the best
-            of them, `value` the interval of the optimal value; `plot()` draws the locations.
+            of them, `value` the interval of the optimal value, `notes` the limits; `plot()` draws the locations.
 
         Raises
         ------

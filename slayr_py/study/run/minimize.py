@@ -183,9 +183,9 @@ def minimize(
     Returns
     -------
     Result
-        best_config, best_value (the best observed value, also for a noisy objective), recommended (the evaluated
-        configuration with the best posterior mean), trials, study. If the objective is noisy, the model is fitted once
-        more at the end, and the recommendation is shown before the best value.
+        best_config, best_value (the best observed value, also for a noisy objective), recommended (the best evaluated
+        configuration, of a noisy objective by the posterior mean), trials, study. If the objective is noisy, the model
+        is fitted once more at the end, and the recommendation is shown before the best value.
 
     Raises
     ------

@@ -6,10 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import optuna
+import pandas as pd
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 import slayr_py as sl
+from slayr_py.inference import Exact, draw_functions
 from slayr_py.space import Encoder
 from slayr_py.study.model import prediction_error
 from slayr_py.study.results import optimum as results_optimum
@@ -142,3 +144,100 @@ def test_constraints_on_inputs_hold_in_posteriors_from_the_record():
         draws = result.optimum().draws
         assert np.all(draws["a"] + draws["b"] <= 1 + 1e-9)
         assert result.posterior().encoder.within == options["within"]
+
+
+def smoothed(direction, lowest=-0.3, y_sd=0.0, extra=(), **options):
+    """Return a study of exact values of which a model with long lengthscales smooths the one at x = 0.75."""
+    sign = 1.0 if direction == "minimize" else -1.0
+    x = np.linspace(0, 1, 33).tolist()
+    rows = [{"x": a, "k": 1, "value": lowest if a == 0.75 else (a - 0.3) ** 2, "y_sd": y_sd} for a in x]
+    rows = [{**row, "value": sign * row["value"]} for row in [*rows, *extra]]
+    priors = {"sigma_n": sl.LogNormal(-0.7, 0.5), "lengthscale": sl.LogNormal(0.5, 0.01)}
+    options = {"kernel": "SE", "priors": priors, "method": "map", "seed": 1, "n_initial": 1, **options}
+    space = ConfigurationSpace({"x": (0.0, 1.0), "k": (1, 3)})
+    study = sl.study.create_study(space, direction=direction, history=pd.DataFrame(rows), **options)
+    return sl.study.Result(study, space), sign
+
+
+BETTER = {"x": 0.3, "k": 3, "value": -0.5, "y_sd": 0.0}
+
+
+@pytest.mark.stan
+@pytest.mark.filterwarnings("ignore:history row 33. 'k <= 2' is violated:UserWarning")
+@pytest.mark.parametrize(
+    ("direction", "extra", "options"),
+    [
+        ("minimize", [], {}),
+        ("maximize", [BETTER], {"fixed": {"k": 1}}),
+        ("maximize", [BETTER], {"within": ["k <= 2"]}),
+    ],
+)
+def test_observed_values_of_an_exact_objective_win(direction, extra, options):
+    """Also among those with the fixed values, and among those that violate no constraint."""
+    result, sign = smoothed(direction, extra=extra, **options)
+    posterior = result._posterior_of_all()
+    mean, sd = posterior.predict([{"x": 0.75, "k": 1}, {"x": 0.25, "k": 1}]).centre_and_spread()
+    assert sign * mean[0] > sign * mean[1]  # by the posterior mean another configuration is better
+    assert result.best_value == sign * -0.3 and result.best_config == {"x": 0.75, "k": 1}
+    assert result.recommended == (result.best_config, result.best_value, 0.0, 24)
+    assert str(result.recommended) == f"{sign * -0.3:g} at trial 24"
+    found = result.optimum()
+    assert np.all(sign * found.draws["value"] <= -0.3)
+    assert list(found.evaluated.loc[0, ["number", "probability"]]) == [24, 1.0]
+    assert (
+        found.draws["x"].std() > 0.01
+    )  # the functions elsewhere know of the exact value, so that others may be better
+    (note,) = found.notes
+    assert f"predicts {mean[0]:.6g} ± {sd[0]:.2g} at the best trial, 24," in note
+    assert note in repr(found) and f"<p>{note}</p>" in found._repr_html_()
+    reading = SimpleNamespace(study=result.study, posterior=posterior, progress=lambda text: None, epsilon=None)
+    assert any(note[1:] in str(block) for block in section_of_optimum(reading))
+
+
+@pytest.mark.stan
+def test_a_best_value_that_the_model_explains_has_no_note(result):
+    explained, _ = smoothed("minimize", lowest=0.45**2)
+    assert explained.optimum().notes == result.optimum().notes == ()
+
+
+@pytest.mark.stan
+def test_values_with_known_errors_are_not_exact():
+    result, _ = smoothed("minimize", y_sd=0.2)
+    assert result.best_value == -0.3 and result.recommended.sd > 0 and result.recommended.mean > -0.3
+    found = result.optimum()
+    assert found.evaluated["probability"].max() < 1 and found.value[2] > -0.3 and found.notes == ()
+
+
+@pytest.mark.stan
+def test_functions_under_a_warp_have_an_exact_value():
+    result, _ = smoothed("minimize", warp="log")
+    posterior = result._posterior_of_all()
+    point = posterior.encoder.encode([result.best_config])
+    functions = draw_functions(posterior, point, 4, np.random.default_rng(1), each=8, exact=Exact(point, -0.3))
+    assert functions.expansions[0].warp is not None
+    np.testing.assert_allclose(functions(point), -0.3, atol=1e-6)  # the nugget is 1e-9 of the prior variance
+
+
+@pytest.mark.stan
+def test_a_pruned_trial_is_never_recommended():
+    """Its last value is better than that of every complete trial."""
+    result, _ = smoothed("minimize")
+    distributions = result.study.trials[0].distributions
+    pruned = optuna.trial.create_trial(
+        params={"x": 0.3, "k": 1},
+        distributions=distributions,
+        intermediate_values={1: -9.0},
+        state=optuna.trial.TrialState.PRUNED,
+    )
+    failed = optuna.trial.create_trial(
+        params={"x": 0.2, "k": 1}, distributions=distributions, state=optuna.trial.TrialState.FAIL
+    )
+    result.study.add_trials([pruned, failed])
+    assert result.recommended == ({"x": 0.75, "k": 1}, -0.3, 0.0, 24)
+
+
+def test_the_values_of_a_study_of_another_sampler_may_be_noisy():
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+    with pytest.raises(sl.DataError, match="has no fit in a declared space"):
+        _ = sl.study.Result(study, ConfigurationSpace({"x": (0.0, 1.0)})).recommended

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from slayr_py.errors import DataError
 from slayr_py.study.results.optimum import good, optimum as posterior_of_optimum
-from slayr_py.study.results.report.blocks import Block, Notice, Paragraph, Table
+from slayr_py.study.results.report.blocks import Block, Notice, Paragraph, Table, sentence
 from slayr_py.study.results.report.figures import drawing
 from slayr_py.study.results.report.reading import Reading
 
@@ -28,6 +28,7 @@ def optimum(reading: Reading) -> Iterator[Block]:
         "Functions drawn from the posterior have their optimum at these configurations. The optimal value is "
         f"{median:.4g} (90% interval {low:.4g} to {high:.4g}), without noise and at feasible configurations."
     )
+    yield from (Notice(sentence(note)) for note in found.notes)
     columns = {str(name): found.table[name] for name in found.table}
     numbers = Table.of("optimum-table", "Location of the optimum", columns, ".4g")
 

@@ -118,7 +118,7 @@ def _versions_of_fit(reading: Reading) -> str | None:
 
 
 def configurations(reading: Reading) -> Iterator[Block]:
-    """Return the best observed configuration and, of a fitted study, the recommended one."""
+    """Return the best observed configuration and, of a noisy objective, the recommended one."""
     best = reading.best
     if best is None:
         yield Notice("No trial is complete, finite and feasible, so there is no best configuration.")
@@ -126,7 +126,7 @@ def configurations(reading: Reading) -> Iterator[Block]:
     recommended: Recommendation | None = None
     reason: Notice | None = None
     try:
-        recommended = reading.recommendation
+        recommended = reading.recommendation if reading.noisy else None
     except Absent as absent:
         reason = Notice(f"No configuration is recommended. {absent}")
     except (SlayrError, ValueError) as error:
@@ -134,9 +134,7 @@ def configurations(reading: Reading) -> Iterator[Block]:
     columns = [(f"best observed (trial {best.number})", best.params, f"{best.values[0]:.6g}")]
     if recommended is not None:
         value = f"{recommended.mean:.6g} ± {recommended.sd:.2g} (posterior)"
-        columns.append((f"recommended (trial {recommended.number})", recommended.config, value))
-        if reading.noisy:
-            columns.reverse()
+        columns.insert(0, (f"recommended (trial {recommended.number})", recommended.config, value))
     names = dict.fromkeys(name for _, config, _ in columns for name in config)
     rows = [[Cell(name), *(_value(config, name) for _, config, _ in columns)] for name in names]
     rows.append([Cell(text, mark="strong") for text in ("objective", *(value for _, _, value in columns))])
@@ -145,15 +143,10 @@ def configurations(reading: Reading) -> Iterator[Block]:
     if reason is not None:
         yield reason
     elif recommended is not None:
-        use = (
-            "It is the one to use"
-            if reading.noisy
-            else "For an objective without noise the best observed one is as good"
-        )
         yield Notice(
-            "The recommended configuration is the evaluated one with the best posterior mean; the best observed value "
-            f"of a noisy objective is partly luck. {use}. After ± is the posterior standard deviation of the latent "
-            "function."
+            "The recommended configuration is the evaluated one with the best posterior mean, and the one to use: the "
+            "best observed value of a noisy objective is partly luck. After ± is the posterior standard deviation of "
+            "the latent function."
         )
 
 

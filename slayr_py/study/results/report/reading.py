@@ -161,7 +161,7 @@ class Reading:
     @property
     @once
     def recommendation(self) -> Recommendation:
-        """The evaluated configuration with the best posterior mean."""
+        """The evaluated configuration with the best posterior mean, of a noisy objective."""
         return recommend(self.study, self.posterior)
 
     @property
