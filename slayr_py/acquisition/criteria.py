@@ -124,7 +124,7 @@ class Acquisition(ABC):
         relative to the recommended configuration (`Predictor.compared`), instead of that of the function. A subclass
         has this from its base class.
     least_of_means : float
-        ``least`` in that case.
+        The same in that case; a belief about the optimum is left out below ``least`` all the same.
     """
 
     name: ClassVar[str]

@@ -203,8 +203,8 @@ def suggest(
         compared = posterior.encoder.encode(recommended)
         merit = _merit(posterior, *what, t, search.most, search.running, believed, compared, error)
         found, note = search.run(merit, rng, least_feasible)
-        error = merit.error(found.encoded, posterior.chains(merit.predictor.n_draws))
-        return search.describe([merit.predictor], found, error, note)
+        uncertainty = merit.error(found.encoded, posterior.chains(merit.predictor.n_draws))
+        return search.describe([merit.predictor], found, uncertainty, note)
 
 
 @ignoring_underflow
