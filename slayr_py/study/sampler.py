@@ -71,8 +71,7 @@ class StanGPSampler(BaseSampler):
         stack or a search of kernels, ``noisy=True`` or a prior of ``warp``. Known errors (``y_sd``) turn "auto" into
         "none", and are an error with "log" and "best".
     initial_configs : sequence of mappings, optional
-        An initial design to use instead of the Sobol design; `n_initial` is then its length. Equal configurations are
-        evaluated once, unless ``noisy``.
+        An initial design to use instead of the Sobol design; `n_initial` is then its length.
     noisy : bool, default False
         The objective returns different values for the same configuration. Configurations may then be suggested again,
         the value to improve on is the smallest posterior mean at an observed configuration instead of the smallest

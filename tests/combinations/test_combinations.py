@@ -60,6 +60,7 @@ def test_both_options_hold_in_a_fit(pair):
 @pytest.mark.stan
 @pytest.mark.filterwarnings("ignore:[0-9]+ trials have no value of constraint 'heat':UserWarning")  # of a history
 @pytest.mark.filterwarnings("ignore:trial 1. the value:UserWarning")  # of a penalty
+@pytest.mark.filterwarnings("ignore:fixed values .* replace those of the initial configurations:UserWarning")
 @pytest.mark.parametrize("pair", OF_STUDIES, ids=name_of)
 def test_both_options_hold_in_a_study(pair):
     scenario = scenario_of(*pair)

@@ -216,18 +216,6 @@ def test_initial_configurations_get_the_fixed_values(plane):
     assert [ask(study).params for _ in range(3)] == [{"x": x, "y": 4.0} for x in (1.0, 2.0, 3.0)]
 
 
-@pytest.mark.parametrize(("noisy", "size"), [(False, 1), (True, 2)])
-def test_equal_initial_configurations_are_evaluated_once_unless_noisy(noisy, size):
-    options = {"seed": 1, "initial_configs": [{"a": "x"}, {"a": "y"}], "fixed": {"a": "z"}, "noisy": noisy}
-    with pytest.warns(UserWarning) as warned:
-        study = create_study({"a": ["x", "y", "z"]}, **options)
-    assert list(map(dict, study.sampler.strategy.design.points(1))) == [{"a": "z"}] * size
-    texts = [str(each.message) for each in warned]
-    assert texts[0].startswith("fixed values (a='z') replace those of the initial configurations 0 (a='x'), 1 (a='y')")
-    left_out = ["left out: the initial configurations 1 (equal to 0); noisy=True repeats them"]
-    assert texts[1:] == ([] if noisy else left_out)
-
-
 @pytest.mark.stan
 def test_fixed_levels_of_a_mixed_space(mixed, quick):
     study = create_study(mixed, n_initial=4, seed=1, fixed={"degree": 5, "size": "s"}, **quick)

@@ -30,7 +30,6 @@ from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.model.surrogate import Surrogate, surrogate_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, given_values, has_history
 from slayr_py.study.storage.costs import check_cost_name
-from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.optuna_private import enqueued_values, partly_fixed
 from slayr_py.study.storage.reading import trials_of
@@ -110,7 +109,7 @@ class SpaceModel:
         self._prepared = False
 
     def _initial_configs(self, configs: Iterable[Mapping[str, Any]] | pd.DataFrame) -> list[Configuration]:
-        """Return the initial configurations of the user with the fixed values; equal ones once, unless noisy."""
+        """Return the initial configurations of the user with the fixed values."""
         kept = {} if self.fixed is None else self.fixed.values
         rows = self.encoder.rows(configs)
         self._warn_of_replaced(rows, kept)
@@ -118,7 +117,7 @@ class SpaceModel:
         for i, broken in enumerate(self.encoder.broken(self.encoder.encode(given))):
             if broken:
                 raise SpaceError(f"initial configuration {i}: {broken}")
-        return given if self.options.noisy else self._distinct(given)
+        return given
 
     def _warn_of_replaced(self, rows: Sequence[Any], kept: Mapping[str, Any]) -> None:
         """Warn of values of initial configurations that are not evaluated."""
@@ -135,19 +134,6 @@ class SpaceModel:
                 f"fixed values ({values}) replace those of the initial configurations {listed(replaced)}",
                 about="replaced",
             )
-
-    def _distinct(self, given: Sequence[Configuration]) -> list[Configuration]:
-        """Return the first one of equal initial configurations; warn that the others are not evaluated."""
-        first: dict[str, int] = {}
-        equal = []
-        for i, config in enumerate(given):
-            if (earlier := first.setdefault(repr(to_params(config)), i)) != i:
-                equal.append(f"{i} (equal to {earlier})")
-        if equal:
-            self.session.warn(
-                f"left out: the initial configurations {listed(equal)}; noisy=True repeats them", about="equal"
-            )
-        return [given[i] for i in first.values()]
 
     @cached_property
     def surrogate_with_history(self) -> Surrogate:

@@ -150,8 +150,7 @@ def minimize(
         - ``acquisition``: the criterion to maximise, "ei" by default.
         - ``n_initial``: size of the Sobol design that is evaluated first. By default 4 and one more for every two
           parameters, at most 10.
-        - ``initial_configs``: configurations to evaluate first, instead of the Sobol design. Equal ones are evaluated
-          once, unless the objective is noisy.
+        - ``initial_configs``: configurations to evaluate first, instead of the Sobol design.
         - ``seed``: the same seed gives the same trials, also if the study is interrupted and resumed. By default the
           study draws a seed and stores it.
         - ``noisy``: whether the objective returns different values for the same configuration. A configuration may then
