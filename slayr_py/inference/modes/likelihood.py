@@ -50,11 +50,6 @@ class Targets(NamedTuple):
         pivot = pivot_of(data)
         return cls(y, y_sd, float(data["noise_floor"]), bool(data["binary"]), pivot)
 
-    @property
-    def recent_error(self) -> float:
-        """Return `recent_error` of these targets."""
-        return recent_error(self.y_sd)
-
     def gaussian(self, covariance: FloatArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
         """Return the targets of a Gaussian likelihood and the variances of their noise, (s, n), for every draw.
 

@@ -123,10 +123,6 @@ class Recommended(Compared):
         return Change(mean, sd, by_variance, by_covariances, is_new)
 
 
-class Front(Compared):
-    """The configurations of a front; k = q."""
-
-
 class FrontMoments(NamedTuple):
     """Moments of the posterior mean at m configurations after an evaluation there, beside those of a front.
 

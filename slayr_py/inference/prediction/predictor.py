@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from slayr_py.inference.log_sum_exp import log_sum_exp
-from slayr_py.inference.modes.likelihood import Targets
+from slayr_py.inference.modes.likelihood import Targets, recent_error
 from slayr_py.inference.modes.triangular import inverses, solve_lower, solve_upper
 from slayr_py.inference.prediction.cholesky import cholesky
 from slayr_py.inference.prediction.comparison import (
     Change,
-    Front,
+    Compared,
     FrontGradient,
     FrontMoments,
     Recommended,
@@ -289,8 +289,8 @@ class KernelPredictor(Predictor):
         See :meth:`with_error`.
     rivals : Recommended, optional
         See :meth:`compared`.
-    front : Front, optional
-        See :meth:`beside`.
+    front : Compared, optional
+        See :meth:`beside`; k = q.
     last : tuple, optional
         The last configurations, and mean and variance of the transformed function there. With `rivals` the change that
         they describe, too.
@@ -309,7 +309,7 @@ class KernelPredictor(Predictor):
     inverse: FloatArray | None = None
     error: float | None = None
     rivals: Recommended | None = None
-    front: Front | None = None
+    front: Compared | None = None
     last: tuple[Encoded, FloatArray, FloatArray, Change | None] | None = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -375,7 +375,7 @@ class KernelPredictor(Predictor):
     @property
     @override
     def noise(self) -> FloatArray:
-        error = self.targets.recent_error if self.error is None else self.error
+        error = recent_error(self.targets.y_sd) if self.error is None else self.error
         return (self.targets.common_noise(self.draws) + error**2)[:, None]
 
     @override
@@ -386,16 +386,16 @@ class KernelPredictor(Predictor):
     def compared(self, recommended: Encoded | None) -> Self:
         if recommended is None:
             return self if self.rivals is None else replace(self, rivals=None)
-        means = self._transformed(recommended)[0]
+        solved, weights, means = self._known(recommended)
         prior = self.kernel.diagonal(recommended[:1], self.draws)
-        return replace(self, rivals=Recommended(recommended, means, means[:, :1], *self._solved(recommended), prior))
+        return replace(self, rivals=Recommended(recommended, means, means[:, :1], solved, weights, prior))
 
     @override
     def beside(self, front: Encoded, values: FloatArray) -> Self:
-        means = self._transformed(front)[0]
+        solved, weights, means = self._known(front)
         goal = np.broadcast_to(values, means.shape)
         goal = goal if self.warp is None else warped(goal, self.warp, self.pivot)
-        return replace(self, front=Front(front, means, goal, *self._solved(front)))
+        return replace(self, front=Compared(front, means, goal, solved, weights))
 
     @override
     def front_moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
@@ -431,10 +431,10 @@ class KernelPredictor(Predictor):
             shift = front.goal - front.means
         return FrontMoments.of(mean, variance, covariances, shift, self.noise)
 
-    def _solved(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
-        r"""Return L \ k(X, x) and K^-1 k(X, x) of q configurations, (s, q, n)."""
+    def _known(self, new: Encoded) -> tuple[FloatArray, FloatArray, FloatArray]:
+        r"""Return L \ k(X, x) and K^-1 k(X, x), (s, q, n), and the means (s, q) at q configurations."""
         solved = self._solve(self.kernel.cross(new, self.train, self.draws))
-        return solved, np.stack([solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)])
+        return solved, self._precision(solved), self._moments(new, solved)[0]
 
     @property
     @override
@@ -443,10 +443,14 @@ class KernelPredictor(Predictor):
 
     @override
     def log_doubts(self, recommended: Encoded, others: Encoded) -> FloatArray:
-        means, covariance = self.joint_moments(recommended.concatenate(others))
-        variance = np.maximum(covariance.diagonal(axis1=1, axis2=2), 0.0)
-        sd = np.sqrt(np.maximum(variance[:, 1:] + variance[:, :1] - 2 * covariance[:, 0, 1:], 0.0))
-        return np.asarray(log_sum_exp(log_improvement(means[:, :1] - means[:, 1:], sd)) - np.log(self.n_draws))
+        at_recommended, at_others = (
+            self._solve(self.kernel.cross(each, self.train, self.draws)) for each in (recommended, others)
+        )
+        best, variance_of_best = self._moments(recommended, at_recommended)
+        mean, variance = self._moments(others, at_others)
+        covariance = self.kernel.cross(others, recommended, self.draws) - at_others @ at_recommended.transpose(0, 2, 1)
+        sd = np.sqrt(np.maximum(variance + variance_of_best - 2 * covariance[:, :, 0], 0.0))
+        return np.asarray(log_sum_exp(log_improvement(best - mean, sd)) - np.log(self.n_draws))
 
     @override
     def linearised(self, best: float, believed: Encoded | None = None) -> Self:
@@ -522,11 +526,8 @@ class KernelPredictor(Predictor):
         """Return moments of the transformed function, V' (s, m, n), and the slope of k(X~, X), (s, m, n, D_real)."""
         cross, slope = self.kernel.cross_gradient(new, self.train, self.draws)
         solved = self._solve(cross)
-        if self.inverse is None:
-            precision_cross = np.stack([solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)])
-        else:
-            precision_cross = solved @ self.inverse
-        both = np.stack([np.broadcast_to(self.weights[:, None], cross.shape), precision_cross], axis=2) @ slope
+        weights = np.broadcast_to(self.weights[:, None], cross.shape)
+        both = np.stack([weights, self._precision(solved)], axis=2) @ slope
         variance_gradient = self.kernel.diagonal_gradient(new, self.draws) - 2 * both[:, :, 1]
         return Moments(*self._moments(new, solved), both[:, :, 0], variance_gradient), solved, slope
 
@@ -613,6 +614,12 @@ class KernelPredictor(Predictor):
         if self.inverse is not None:
             return cross @ self.inverse.transpose(0, 2, 1)
         return np.stack([solve_lower(f, c) for f, c in zip(self.factor, cross, strict=True)])
+
+    def _precision(self, solved: FloatArray) -> FloatArray:
+        """Return (K^-1 B)' from V', (s, m, n)."""
+        if self.inverse is not None:
+            return solved @ self.inverse
+        return np.stack([solve_upper(f, v) for f, v in zip(self.factor, solved, strict=True)])
 
     def _transformed(self, new: Encoded) -> tuple[FloatArray, FloatArray, Change | None]:
         """Return moments of the transformed function, see `last`; a repeated call with the same object is free."""

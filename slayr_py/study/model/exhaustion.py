@@ -44,7 +44,7 @@ class Everything:
         return self.keys <= set(keys(self.encoder.encode([config for config in configs if config is not None])))
 
     def __str__(self) -> str:
-        """Return the beginning of a sentence that goes on with "evaluated"."""
+        """Return the configurations as a subject with its verb, before "evaluated" or "running"."""
         given = "" if self.fixed is None else f" with the fixed values {dict(self.fixed.values)}"
         count = len(self.keys or ())
         return f"the only configuration{given} is" if count == 1 else f"all {count} configurations{given} are"
