@@ -31,7 +31,7 @@ import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.results import markdown
 from slayr_py.inference import Targets
-from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
 from slayr_py.space import FloatArray
 
 METHODS = ("nuts", "carried", "pathfinder", "laplace")

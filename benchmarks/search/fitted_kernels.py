@@ -22,7 +22,7 @@ from slayr_py.inference import (
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
 from slayr_py.inference.modes.laplace import laplace_draws
 from slayr_py.inference.prediction.blocks import predict_all
-from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
 from slayr_py.inference.sampling.population import improve
 from slayr_py.inference.stacking.weights import stacking_weights
 from slayr_py.search import SearchResult

@@ -31,7 +31,8 @@ from slayr_py.inference.prediction.comparison import FrontGradient
 from slayr_py.inference.prediction.components import Components, split_into_components
 from slayr_py.inference.prediction.distribution import Prediction, mixture_moments
 from slayr_py.inference.prediction.draws import Chains
-from slayr_py.inference.prediction.predictor import KernelPredictor, Moments, Predictor
+from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
+from slayr_py.inference.prediction.predictor import Moments, Predictor
 from slayr_py.inference.records.record import array_digest
 from slayr_py.inference.replaying import Replay, posterior_again, recorded_model, replay
 from slayr_py.inference.sampling.ladder import AbandonedAttempt, Attempt, Outcome

@@ -26,7 +26,7 @@ from slayr_py.inference.modes.triangular import solve_lower, solve_upper
 from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.prediction.blocks import BLOCK
 from slayr_py.inference.prediction.cholesky import cholesky
-from slayr_py.inference.prediction.predictor import CACHED, KernelPredictor
+from slayr_py.inference.prediction.kernel_predictor import CACHED, KernelPredictor
 from slayr_py.inference.warp import unwarped, warped
 from slayr_py.kernels import Draws, Kernel
 from slayr_py.space import Encoded, FloatArray

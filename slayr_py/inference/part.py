@@ -26,7 +26,7 @@ from slayr_py.inference.prediction.blocks import log_success_all, predict_all, s
 from slayr_py.inference.prediction.components import Components, split_into_components
 from slayr_py.inference.prediction.distribution import Latent
 from slayr_py.inference.prediction.factorisation import ExactFactorisation, Factorisation, SparseFactorisation
-from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
 from slayr_py.inference.prediction.stan_engine import coordinate_table, predict_in_stan
 from slayr_py.inference.records import saved
 from slayr_py.inference.records.contents import Contents

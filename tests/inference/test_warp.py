@@ -11,7 +11,7 @@ from scipy.stats import norm
 import slayr_py as sl
 from slayr_py.inference import Model, Targets, observe
 from slayr_py.inference.prediction.distribution import Latent, Prediction, mixture_moments
-from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.warp import (

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.inference.prediction.cholesky import cholesky
-from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
 from slayr_py.space import Encoded, FloatArray
 
 BLOCK = 2**23

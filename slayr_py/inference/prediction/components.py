@@ -21,7 +21,7 @@ from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.modes.triangular import solve_lower
 from slayr_py.inference.prediction.blocks import BLOCK
 from slayr_py.inference.prediction.distribution import mixture_moments
-from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, FloatArray
 

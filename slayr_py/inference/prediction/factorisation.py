@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from slayr_py.inference.modes.likelihood import Targets
-from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
 from slayr_py.kernels import Draws, Kernel
 from slayr_py.space import Encoded, FloatArray
 

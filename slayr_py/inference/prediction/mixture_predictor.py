@@ -13,7 +13,8 @@ from slayr_py.inference.log_sum_exp import log_sum_exp
 from slayr_py.inference.prediction.comparison import FrontGradient
 from slayr_py.inference.prediction.distribution import NO_WARP, Latent, common_pivot
 from slayr_py.inference.prediction.draws import counts, evenly
-from slayr_py.inference.prediction.predictor import KernelPredictor, Moments, Predictor
+from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
+from slayr_py.inference.prediction.predictor import Moments, Predictor
 from slayr_py.space import Encoded, FloatArray
 
 

@@ -26,7 +26,7 @@ from slayr_py.inference.model import Model
 from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.modes.triangular import solve_lower
 from slayr_py.inference.observed import check_errors
-from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run

@@ -9,7 +9,7 @@ import slayr_py as sl
 from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.prediction import components
 from slayr_py.inference.prediction.components import Components, split_into_components
-from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
 from slayr_py.kernels import Composite
 from slayr_py.space import Encoder
 

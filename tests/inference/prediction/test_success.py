@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal, norm
 
 from benchmarks.correctness.binary import cases, signs_and_predictions
 from slayr_py.inference import Targets
-from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
 from slayr_py.inference.prediction.success import _log_orthant
 from slayr_py.kernels import from_name
 from slayr_py.space import Encoded, Encoder

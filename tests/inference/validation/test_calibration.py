@@ -9,7 +9,7 @@ from ConfigSpace import ConfigurationSpace
 import slayr_py as sl
 from slayr_py.inference import Model, calibrate, check_kernel
 from slayr_py.inference.modes.likelihood import Targets
-from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
 from slayr_py.inference.validation.calibration import draw_values, log_likelihood
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})

@@ -14,7 +14,7 @@ from slayr_py.inference.prediction import blocks
 from slayr_py.inference.prediction.blocks import sample_all
 from slayr_py.inference.prediction.distribution import Latent, Prediction, mixture_moments
 from slayr_py.inference.prediction.factorisation import ExactFactorisation
-from slayr_py.inference.prediction.predictor import KernelPredictor
+from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
 from slayr_py.inference.prediction.stan_engine import coordinate_table
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import generate
