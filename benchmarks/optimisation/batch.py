@@ -1,12 +1,14 @@
-"""Compare batches of suggestions with single ones, in slayr_py and in Optuna's GP sampler.
+"""Compare batches of suggestions, which are evaluated in parallel, in slayr_py and other packages.
 
-    python -m benchmarks.optimisation.batch --samplers slayr optuna-gp --batches 1 5 --seeds 5
+    python -m benchmarks.optimisation.batch --samplers slayr optuna-gp optuna-tpe botorch --batches 5 --seeds 3
+    python -m benchmarks.optimisation.batch --problems branin hartmann6 --batches 1 5 --samplers slayr optuna-gp
     python -m benchmarks.optimisation.batch --times 30 60
 
-A batch is suggested before one of its values is reported, as with parallel evaluations; a batch of 1 is an ordinary
-study. Problems: Branin and Hartmann6. Samplers: slayr, "slayr:key=value,..." and Optuna's, as in
-benchmarks.optimisation.suite. Each trial is appended to batchB-SAMPLER.csv for a batch of B; run the same command again
-to resume after an interruption. --report only prints the table.
+A batch is suggested before one of its values is reported; a batch of 1 is an ordinary study. Problems: ten of
+benchmarks.optimisation.suite without noise. Samplers: slayr, "slayr:key=value,...", Optuna's, and botorch, which skips
+the tree. Printed are mean regrets and times, and for each size of the batch the ranks of the samplers. Each trial is
+appended to batchB-SAMPLER.csv for a batch of B; run the same command again to resume after an interruption. --report
+only prints the tables.
 
 --times measures a batch instead: processor seconds of five suggestions in a row after n evaluations of Hartmann6, and
 of the first of them. Earlier fits are known, as in a study: one suggestion is made and reported at n - 1.
@@ -25,12 +27,23 @@ from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.peers import hartmann6, one_core
 from benchmarks.common.problems import PROBLEMS
 from benchmarks.common.results import markdown, mean_cell
-from benchmarks.optimisation.peers import peer
-from benchmarks.optimisation.report import BUDGETS, START, best_values
-from benchmarks.optimisation.runs import add_run_arguments, processor_time, require_optuna, trials_of
+from benchmarks.optimisation.peers import BoTorch, Optuna, peer
+from benchmarks.optimisation.report import BUDGETS, START, best_values, complete_samplers, rank_table
+from benchmarks.optimisation.runs import add_run_arguments, processor_time, require_kind, trials_of
 
-NAMES = ("branin", "hartmann6")
-SAMPLERS = ["slayr", "optuna-gp"]
+NAMES = (
+    "branin",
+    "hartmann6",
+    "ackley5",
+    "styblinski-tang5",
+    "dixon-price4",
+    "powell8",
+    "func2c",
+    "func3c",
+    "ackley5c",
+    "jenatton",
+)
+SAMPLERS = ["slayr", "optuna-gp", "optuna-tpe", "botorch"]
 TIMED = 5
 
 
@@ -50,6 +63,19 @@ def table(trials: Mapping[int, pd.DataFrame], samplers: Sequence[str], budget: i
                 seconds = own.loc[own["number"].between(START, budget - 1), "seconds"].mean()
                 lines.append([name, sampler, str(batch), *cells, f"{seconds:.2f}", str(regret[budgets[-1]].count())])
     return markdown(heads, lines)
+
+
+def ranks(trials: Mapping[int, pd.DataFrame], samplers: Sequence[str], budget: int) -> str:
+    """Return the average ranks of the samplers for each size of the batch in Markdown, if there are several."""
+    budgets = [b for b in BUDGETS if b <= budget] or [budget]
+    tables = []
+    for batch, stored in trials.items():
+        best = best_values(stored, budgets)
+        present = [name for name in samplers if name in best.index.unique("sampler")]
+        for compared in dict.fromkeys((tuple(present), tuple(complete_samplers(best, present)))):
+            if len(compared) > 1:
+                tables.append(f"Batches of {batch}:\n\n{rank_table(best, compared)}")
+    return "\n\n".join(tables)
 
 
 def times(sampler: str, n: int, seed: int) -> list[float]:
@@ -86,11 +112,11 @@ def times_table(samplers: Sequence[str], sizes: Sequence[int], repeats: int) -> 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_parser(__file__, __doc__)
     parser.add_argument("--problems", nargs="+", choices=NAMES, default=list(NAMES))
-    parser.add_argument("--batches", type=int, nargs="+", default=[1, 5], help="sizes of the batches")
-    add_run_arguments(parser, __file__, SAMPLERS, seeds=5)
+    parser.add_argument("--batches", type=int, nargs="+", default=[5], help="sizes of the batches")
+    add_run_arguments(parser, __file__, SAMPLERS, seeds=3)
     parser.add_argument("--times", type=int, nargs="+", metavar="N", help="only measure the times at these sizes")
     options = begin(parser, arguments)
-    require_optuna(options.samplers, "asked for a batch", SAMPLERS)
+    require_kind(options.samplers, (Optuna, BoTorch), "asked for a batch", SAMPLERS)
     if options.times:
         one_core()
         optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -101,6 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     problems = {name: PROBLEMS[name] for name in options.problems}
     trials = {batch: trials_of(problems, options, f"batch{batch}", batch) for batch in options.batches}
     print(table(trials, options.samplers, options.budget))
+    print(ranks(trials, options.samplers, options.budget))
 
 
 if __name__ == "__main__":

@@ -21,8 +21,9 @@ from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.constrained_problems import CONSTRAINED
 from benchmarks.common.problems import Problem
 from benchmarks.common.results import markdown, mean_cell
+from benchmarks.optimisation.peers import Optuna
 from benchmarks.optimisation.report import BUDGETS, START, best_values, lost_table, rank_table
-from benchmarks.optimisation.runs import add_run_arguments, require_optuna, trials_of
+from benchmarks.optimisation.runs import add_run_arguments, require_kind, trials_of
 
 NAME = "constrained"
 SUITES = {NAME: NAME, "bocode": "designs"}
@@ -82,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--problems", nargs="+", metavar="PROBLEM", help="(default: all)")
     add_run_arguments(parser, __file__, SAMPLERS, seeds=5)
     options = begin(parser, arguments)
-    require_optuna(options.samplers, "told constraints", SAMPLERS)
+    require_kind(options.samplers, (Optuna,), "told constraints", SAMPLERS)
     problems = CONSTRAINED if options.suite == NAME else designs(DESIGNS)
     if missing := set(options.problems or ()) - set(problems):
         raise SystemExit(f"no problem {sorted(missing)}; available: {list(problems)}")

@@ -117,8 +117,8 @@ class BoTorch(Told):
     """A GP with BoTorch's default prior and the expected improvement, on the unit cube.
 
     Floats are continuous on their scale, integers and ordinals discrete; categoricals have the kernel of
-    `MixedSingleTaskGP`. Noisy problems use the noisy expected improvement. Constraints on inputs are linear ones of
-    floats.
+    `MixedSingleTaskGP`. Noisy problems use the noisy expected improvement. Suggestions of a batch have one fit and
+    integrate over the values of those before them. Constraints on inputs are linear ones of floats.
     """
 
     packages = ("botorch", "gpytorch", "torch")
@@ -126,6 +126,8 @@ class BoTorch(Told):
     def __init__(self, problem: Problem, seed: int) -> None:
         super().__init__(problem, seed)
         self.noisy = problem.noise > 0
+        self.open: list[np.ndarray] = []
+        self.model: Any = None
         self.cat_dims = {i: list(range(len(d.levels))) for i, d in enumerate(self.encoder.dimensions) if _nominal(d)}
         self.discrete_dims = {i: _grid(d) for i, d in enumerate(self.encoder.dimensions) if _discrete(d)}
         # Ordinals have indices as unit values; only those of categoricals enter the model unscaled.
@@ -135,12 +137,19 @@ class BoTorch(Told):
     def ask(self) -> dict[str, Any]:
         import torch
 
-        number = int(np.random.SeedSequence([self.seed, len(self.values)]).generate_state(1)[0])
+        number = int(np.random.SeedSequence([self.seed, len(self.values), len(self.open)]).generate_state(1)[0])
         torch.manual_seed(number)
         X, Y = self._data()
-        candidate = self._maximise(self._fit(X, Y, number), X, Y).detach().numpy()[0]
+        if not self.open:  # one fit for a batch
+            self.model = self._fit(X, Y, number)
+        candidate = self._maximise(self.model, X, Y).detach().numpy()[0]
         encoded, _ = self.encoder.resolve((candidate * self.scale)[None, :])
+        self.open.append(encoded.unit_values[0])
         return to_params(self.encoder.decode(encoded)[0])
+
+    def tell(self, params: Mapping[str, Any], value: float) -> None:
+        super().tell(params, value)
+        self.open = [row for row in self.open if not np.allclose(row, self.rows[-1])]  # up to rounding
 
     def recommended(self) -> dict[str, Any]:
         """Return the evaluated configuration with the best posterior mean."""
@@ -168,10 +177,20 @@ class BoTorch(Told):
 
     def _maximise(self, model: Any, X: Any, Y: Any) -> Any:
         import torch
-        from botorch.acquisition import LogExpectedImprovement, qLogNoisyExpectedImprovement
+        from botorch.acquisition import (
+            LogExpectedImprovement,
+            qLogExpectedImprovement,
+            qLogNoisyExpectedImprovement,
+        )
         from botorch.optim import optimize_acqf, optimize_acqf_mixed_alternating
 
-        acquisition = qLogNoisyExpectedImprovement(model, X) if self.noisy else LogExpectedImprovement(model, Y.max())
+        pending = torch.tensor(np.array(self.open) / self.scale, dtype=torch.double) if self.open else None
+        if self.noisy:
+            acquisition = qLogNoisyExpectedImprovement(model, X, X_pending=pending)
+        elif pending is None:
+            acquisition = LogExpectedImprovement(model, Y.max())
+        else:
+            acquisition = qLogExpectedImprovement(model, Y.max(), X_pending=pending)
         upper = [float(max(self.cat_dims.get(i, [1]))) for i in range(X.shape[1])]
         bounds = torch.tensor([[0.0] * X.shape[1], upper], dtype=torch.double)
         options = {"q": 1, "num_restarts": 10, "raw_samples": 512} | self._inside()

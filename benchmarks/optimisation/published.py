@@ -24,8 +24,9 @@ from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.problems import PROBLEMS, Problem
 from benchmarks.common.published_results import N_RUNS, PUBLISHED, published_design
 from benchmarks.common.results import markdown, mean_cell
+from benchmarks.optimisation.peers import Optuna
 from benchmarks.optimisation.report import BUDGETS, best_values
-from benchmarks.optimisation.runs import add_run_arguments, read_trials, require_optuna, trials_of
+from benchmarks.optimisation.runs import add_run_arguments, read_trials, require_kind, trials_of
 from benchmarks.optimisation.suite import problems_of
 
 SAMPLERS = ["slayr", "optuna-gp", "optuna-tpe", "random"]
@@ -77,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_run_arguments(parser, __file__, SAMPLERS, seeds=N_RUNS)
     parser.set_defaults(budget=200)
     options = begin(parser, arguments)
-    require_optuna(options.samplers, "given the designs of the paper", SAMPLERS)
+    require_kind(options.samplers, (Optuna,), "given the designs of the paper", SAMPLERS)
     if not options.report:
         problems = published_problems(options.data)
         if missing := [name for name in options.problems if name not in problems]:

@@ -28,7 +28,7 @@ from benchmarks.common.problems import Problem
 from benchmarks.common.results import add_result_arguments, append, read
 from benchmarks.common.versions import write_versions
 from benchmarks.optimisation.inside_peers import linear_constraints
-from benchmarks.optimisation.peers import Optuna, initial_design, peer
+from benchmarks.optimisation.peers import initial_design, peer
 
 COLUMNS = ["problem", "sampler", "seed", "number", "value", "exact", "seconds", "rhat", "params", "violation"]
 """``value`` is the observation, ``exact`` the value without noise, ``seconds`` the processor time of the suggestion and
@@ -58,9 +58,9 @@ def add_run_arguments(parser: argparse.ArgumentParser, file: str, samplers: Sequ
     add_result_arguments(parser, file)
 
 
-def require_optuna(samplers: Iterable[str], what: str, known: Iterable[str]) -> None:
-    """End the command unless every sampler is one of a study of Optuna."""
-    if without := [sampler for sampler in samplers if not issubclass(peer(sampler).kind, Optuna)]:
+def require_kind(samplers: Iterable[str], kinds: tuple[type, ...], what: str, known: Iterable[str]) -> None:
+    """End the command unless the class of every sampler is one of these."""
+    if without := [sampler for sampler in samplers if not issubclass(peer(sampler).kind, kinds)]:
         raise SystemExit(f"{', '.join(without)} cannot be {what}; available: {', '.join(known)}")
 
 
