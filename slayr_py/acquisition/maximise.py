@@ -32,7 +32,7 @@ from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.acquisition.plateaus import Plateaus
 from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.inference import Posterior, Predictor
+from slayr_py.inference import Posterior, Predictor, recent_error
 from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.threads import ignoring_underflow, one_thread
 
@@ -143,7 +143,8 @@ def suggest(
         the median of those of the last five observations.
     pending : iterable of configurations, optional
         Configurations being evaluated elsewhere: every draw is conditioned on its own mean there, and improvement is
-        measured from the smallest of ``best`` and these means.
+        measured from the smallest of ``best`` and these means. For the expected improvement they are exact, so that
+        there is none beside them, unless ``recommended`` is given, or an ``error`` is given or known.
     exclude : iterable of configurations, optional
         Evaluated configurations. These and their neighbours are suggested only if the space has no others left. Leave
         it empty for a noisy objective, where evaluating a configuration twice can be useful.
@@ -308,7 +309,10 @@ def _merit(
             "recommended one and, if there is one, another that may be better"
         )
     known = standardised_error(posterior, error)
-    predictor = posterior.predictor(n_draws).with_error(known).with_pending(running)
+    exact = not len(compared) and not (recent_error(posterior.targets.y_sd) if known is None else known)
+    # Just beside an exact value on a slope, some improvement is certain: its probability keeps the noise.
+    exact = exact and criterion.is_of_means
+    predictor = posterior.predictor(n_draws).with_error(known).with_pending(running, exact=exact)
     if len(compared) and criterion.is_of_means:
         beyond = best - _standardised(posterior, float(posterior.predict(compared[:1]).centre_and_spread()[0][0]))
         predictor = predictor.compared(compared).linearised(beyond, believed)

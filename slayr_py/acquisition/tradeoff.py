@@ -53,8 +53,7 @@ def suggest_tradeoff(
         mean at the configuration, which a noisy evaluation there changes by less than the function is uncertain.
     configs : iterable of n configurations, optional
         Those of ``front``, if it is noisy. An evaluation beside one of them changes what is known of both: the
-        improvement is then that of the difference; see `Predictor.front_moments`. They are not used if no parameter is
-        a number: only an evaluation of the same levels could tell whether one of the front is there by luck.
+        improvement is then that of the difference; see `Predictor.front_moments`.
     errors : sequence of float, optional
         Of each objective, as ``error`` of :func:`suggest`.
     rng, pending, exclude, feasibility, least_feasible, fixed, prior, cost, interior, outcomes, effort
@@ -92,7 +91,7 @@ def suggest_tradeoff(
         predictors = [
             posterior.predictor(search.most)
             .with_error(standardised_error(posterior, error))
-            .with_pending(search.running)
+            .with_pending(search.running, exact=not noisy)
             for posterior, error in zip(posteriors, known, strict=True)
         ]
         compared = None if configs is None else posteriors[0].encoder.encode(configs)
@@ -105,7 +104,7 @@ def suggest_tradeoff(
             compared = None if compared is None else compared.concatenate(believed)
         standard = (values - centre) / scale
         beside = None
-        if noisy and compared is not None and any(d.is_real for d in posteriors[0].encoder.dimensions):
+        if noisy and compared is not None:
             beside = standard
             predictors = [each.beside(compared, goal) for each, goal in zip(predictors, standard.T, strict=True)]
         boxes = non_dominated_boxes(standard, (np.asarray(reference) - centre) / scale)

@@ -55,6 +55,27 @@ def test_a_batch_spreads_and_its_improvement_falls(acquisition, maximize, warp, 
 
 
 @pytest.mark.parametrize("objectives", [1, 2])
+def test_beside_a_running_evaluation_an_exact_objective_improves_on_nothing(objectives):
+    """However much noise the model needs for what its kernel does not explain; a noisy one may be evaluated again."""
+    gp = sl.GaussianProcess(PLANE, priors={"sigma_n": sl.LogNormal(-1, 0.1)}, warp="none")
+    posteriors = [gp.fit(POINTS, values, method="laplace", seed=1) for values in (BOWL, POINTS[:, 0])][:objectives]
+    best = np.argmin(BOWL)
+    recommended = [{"x": POINTS[best, 0], "y": POINTS[best, 1]}]
+    several = {"front": [[BOWL[best], POINTS[best, 0]]], "reference": [1.0, 1.0]}
+
+    def value(pending, noisy):
+        options = {"rng": np.random.default_rng(0), "pending": pending, "fixed": {"x": 0.36, "y": 0.41}}
+        if objectives == 2:
+            return suggest_tradeoff(posteriors, **several, noisy=noisy, **options).value
+        options["recommended"] = recommended if noisy else ()
+        return suggest(posteriors[0], best=BOWL[best], t=1, **options).value
+
+    beside = [{"x": 0.36, "y": 0.411}]
+    assert value(beside, noisy=False) < 0.02 * value([], noisy=False)
+    assert value(beside, noisy=True) > 0.1 * value([], noisy=True)
+
+
+@pytest.mark.parametrize("objectives", [1, 2])
 def test_the_prediction_for_a_suggestion_does_not_believe_pending_configurations(objectives):
     posteriors = [fit(BOWL), fit(POINTS[:, 0])][:objectives]
     several = {"front": np.column_stack([BOWL, POINTS[:, 0]]), "reference": np.array([1.0, 1.0])}

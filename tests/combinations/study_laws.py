@@ -96,7 +96,7 @@ def expected_improvement_is_that_of_a_textbook(scenario: Scenario) -> None:
     assert (recommended is not None) == scenario.is_noisy
     improvements = []
     for draw in mixture.draws:
-        knowing = draw.believing(running)
+        knowing = draw.believing(running, not scenario.is_noisy)
         believed = draw.untransformed(draw.predict(running)[0])
         if recommended is None:
             improvement = knowing.expected_improvement(chosen, np.min(believed, initial=best))[0]
@@ -119,7 +119,9 @@ def hypervolume_improvement(scenario: Scenario, running: Encoded, chosen: Encode
     usable = [trial.params for trial in scenario.told.observed if scenario.is_usable(trial)]
     owners = scenario.encoder.encode(usable).concatenate(running)
     if len(running):
-        believed = [mixture.believing(running).centre_and_spread(running)[0] for mixture in mixtures]
+        believed = [
+            mixture.believing(running, not scenario.is_noisy).centre_and_spread(running)[0] for mixture in mixtures
+        ]
         values = np.vstack([values, np.column_stack(believed)])
     centre = np.array([mixture.centre for mixture in mixtures])
     scale = np.array([mixture.scale for mixture in mixtures])
@@ -132,7 +134,7 @@ def hypervolume_improvement(scenario: Scenario, running: Encoded, chosen: Encode
         rows = np.flatnonzero(standard[:, objective] == upper)
         improvements = []
         for draw in mixtures[objective].draws:
-            knowing = draw.believing(running)
+            knowing = draw.believing(running, not scenario.is_noisy)
             noise = draw.further_noise if scenario.is_noisy else 0.0
             if scenario.is_noisy and len(rows):
                 owner = owners[rows[[0]]]

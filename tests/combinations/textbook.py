@@ -182,15 +182,16 @@ class Draw(NamedTuple):
         """Variance of the noise of a further observation."""
         return self.common_noise + self.further**2
 
-    def believing(self, pending: Encoded) -> Draw:
-        """Return the draw with its own means as further observations."""
+    def believing(self, pending: Encoded, exact: bool) -> Draw:
+        """Return the draw with its own means as further observations, without noise if they are exact."""
         draw = self
+        noise = NOISE_FLOOR**2 if exact else self.further_noise
         for i in range(len(pending)):
             point = pending[[i]]
             draw = draw._replace(
                 train=draw.train.concatenate(point),
                 targets=np.append(draw.targets, draw.predict(point)[0]),
-                noise=np.append(draw.noise, draw.further_noise),
+                noise=np.append(draw.noise, noise),
             )
         return draw
 
@@ -229,8 +230,8 @@ class Mixture(NamedTuple):
                 counts.append(np.sum(rows == row))
         return cls(draws, np.array(counts), centre, scale)
 
-    def believing(self, pending: Encoded) -> Mixture:
-        return self._replace(draws=[draw.believing(pending) for draw in self.draws])
+    def believing(self, pending: Encoded, exact: bool) -> Mixture:
+        return self._replace(draws=[draw.believing(pending, exact) for draw in self.draws])
 
     def average(self, values) -> np.ndarray:
         return np.average(values, axis=0, weights=self.counts)

@@ -369,7 +369,7 @@ class KernelPredictor(Predictor):
         return Skewness.of(self.factor, self.weights, targets, prior, self.targets.y)
 
     @override
-    def with_pending(self, pending: Encoded) -> Self:
+    def with_pending(self, pending: Encoded, *, exact: bool = False) -> Self:
         # The first n rows of each factor do not change: [L 0; V' chol(K_qq + noise - V' V)] with V = L \ B.
         if not len(pending):
             return self
@@ -378,11 +378,11 @@ class KernelPredictor(Predictor):
         solved = self._solve(self.kernel.cross(pending, self.train, self.draws))
         rest = self.kernel.cross(pending, pending, self.draws) - solved @ solved.transpose(0, 2, 1)
         diagonal = np.arange(q)
-        rest[:, diagonal, diagonal] += self.noise
+        rest[:, diagonal, diagonal] += self.targets.noise_floor**2 if exact else self.noise
         factor = np.zeros((len(solved), n + q, n + q))
         factor[:, :n, :n] = self.factor
         factor[:, n:, :n] = solved
-        factor[:, n:, n:], jitter = cholesky(rest)
+        factor[:, n:, n:], jitter = cholesky(rest, self.kernel.diagonal(pending, self.draws).mean(axis=1))
         # The assumed values equal the mean given the observations, so that their whitened residuals are 0.
         whitened = np.hstack([self.whitened, np.zeros((len(solved), q))])
         return replace(

@@ -68,8 +68,8 @@ class MixturePredictor(Predictor):
         return type(self)([part.for_search() for part in self.parts], self.rows)
 
     @override
-    def with_pending(self, pending: Encoded) -> Self:
-        return type(self)([part.with_pending(pending) for part in self.parts], self.rows)
+    def with_pending(self, pending: Encoded, *, exact: bool = False) -> Self:
+        return type(self)([part.with_pending(pending, exact=exact) for part in self.parts], self.rows)
 
     @property
     @override

@@ -193,11 +193,12 @@ class Predictor(ABC):
         """
 
     @abstractmethod
-    def with_pending(self, pending: Encoded) -> Self:
+    def with_pending(self, pending: Encoded, *, exact: bool = False) -> Self:
         """Condition every draw on its own mean at q configurations that are still being evaluated.
 
-        Their values will have the :attr:`noise` of a further observation. The mean does not change; the variance
-        decreases near the pending points (the "kriging believer").
+        The mean does not change; the variance decreases near the pending points (the "kriging believer"). Their values
+        have the :attr:`noise` of a further observation or, if they are ``exact``, none: of an exact objective, the
+        noise is what the kernel cannot explain, and evaluating a configuration again would return the same value.
         """
 
     @abstractmethod
