@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Real
 from typing import Any
 
@@ -60,6 +61,11 @@ def real_or_nan(value: object) -> float:
         return to_float(value) if is_number(value) else float("nan")
     except (ValueError, OverflowError):  # a signalling NaN of a Decimal, a huge integer
         return float("nan")
+
+
+def plain_number(value: object) -> object:
+    """Return a ``Decimal`` or ``Fraction`` as a float, any other value as it is."""
+    return real_or_nan(value) if isinstance(value, Decimal | Fraction) else value
 
 
 def check_number(name: str, value: Any, least: float | None = None) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from ConfigSpace.hyperparameters import (
 )
 from numpy.typing import NDArray
 
+from slayr_py.arguments import plain_number
 from slayr_py.errors import SpaceError, did_you_mean
 from slayr_py.space.dates import is_date
 
@@ -120,19 +122,21 @@ class Dimension:
         SpaceError
             If the value is not legal for the parameter.
         """
+        plain = plain_number(value)
         if self.levels:
-            try:
-                return self.levels.index(value)
-            except (ValueError, TypeError):  # comparing a value with a level may fail
-                known = did_you_mean(value, map(str, self.levels))
-                raise SpaceError(f"parameter {self.name!r} has no level {value!r}{known}") from None
-        if not isinstance(value, int | float | np.integer | np.floating) or not self.lower <= value <= self.upper:
+            for level in (value, plain):
+                with suppress(ValueError, TypeError):  # comparing a value with a level may fail
+                    return self.levels.index(level)
+            raise SpaceError(
+                f"parameter {self.name!r} has no level {value!r}{did_you_mean(value, map(str, self.levels))}"
+            )
+        if not isinstance(plain, int | float | np.integer | np.floating) or not self.lower <= plain <= self.upper:
             lower, upper = self.values(np.array([self.lower, self.upper]))
             date = ": write a date as the time since a day of your choice" if is_date(value) else ""
             raise SpaceError(f"parameter {self.name!r} is {value!r}; give a number from {lower} to {upper}{date}")
-        if self.kind == "integer" and value != round(value):
+        if self.kind == "integer" and plain != round(plain):
             raise SpaceError(f"parameter {self.name!r} is {value!r}; give an integer")
-        return float(value)
+        return float(plain)
 
     def rounded(self, numbers: FloatArray) -> FloatArray:
         """Round numbers of a float parameter to ConfigSpace's decimals; return numbers of other kinds unchanged."""

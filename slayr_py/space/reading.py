@@ -10,6 +10,7 @@ import pandas as pd
 from ConfigSpace import ConfigurationSpace
 from numpy.typing import NDArray
 
+from slayr_py.arguments import plain_number
 from slayr_py.errors import SpaceError, did_you_mean
 from slayr_py.space.dimension import Dimension, FloatArray
 from slayr_py.space.rules import BoolArray, Rules, clause_text
@@ -144,7 +145,7 @@ def _parameter_columns(
 def _check_constant(name: str, value: object, vectors: Vectors) -> None:
     if name not in vectors.constants:
         raise SpaceError(f"there is no parameter {name!r} (= {value!r}){did_you_mean(name, vectors.space)}")
-    if value != vectors.constants[name]:
+    if value != vectors.constants[name] and plain_number(value) != vectors.constants[name]:
         raise SpaceError(f"parameter {name!r} is the constant {vectors.constants[name]!r}, not {value!r}")
 
 

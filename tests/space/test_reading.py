@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-import decimal
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,9 @@ def test_arrays_and_frames_encode_like_mappings(any_space):
         ({"x": "high", "z": 0.0}, "is 'high'; give a number"),
         ({"x": [0.5], "z": 0.0}, "is [0.5]; give a number"),
         ({"x": None, "z": 0.0}, "'x' is None; give a number from 0.0 to 1.0"),
-        ({"x": decimal.Decimal("0.1"), "z": 0.0}, "is Decimal('0.1'); give a number"),
+        ({"x": Decimal("1.5"), "z": 0.0}, "is Decimal('1.5'); give a number"),
+        ({"x": Decimal("sNaN"), "z": 0.0}, "is Decimal('sNaN'); give a number"),
+        ({"x": Fraction(10**400), "z": 0.0}, "'x' is Fraction(1000"),
         ({"x": 10**400, "z": 0.0}, "'x' is 1000"),
         ({"x": 1 + 1e-12, "z": 0.0}, "is 1.000000000001; give a number from 0.0 to 1.0"),
         ({1: 0.1, "z": 0.0}, "no parameter 1 (= 0.1); known: x, z"),
@@ -72,6 +75,21 @@ def test_invalid_values_are_named(space, config, words):
         with pytest.raises(SpaceError) as error:
             read(config)
         assert words in str(error.value)
+
+
+def test_decimals_and_fractions_are_numbers():
+    space = ConfigurationSpace({"x": (0.0, 1.0), "n": (1, 5), "level": [0.1, 0.2], "k": 0.3})
+    space.add(Categorical("odd", [Decimal("0.1"), Decimal("0.2")]))
+    encoder = Encoder(space)
+    given = {"x": Decimal("0.1"), "n": Fraction(4, 2), "level": Decimal("0.2"), "k": Decimal("0.3")}
+    plain = {"x": 0.1, "n": 2, "level": 0.2, "k": 0.3}
+    odd = {"odd": Decimal("0.2")}
+    assert np.array_equal(*(encoder.encode([each | odd]).unit_values for each in (given, plain)))
+    assert encoder.fix(given).values == encoder.fix(plain).values
+    with pytest.raises(SpaceError, match=r"'n' is Fraction\(3, 2\); give an integer"):
+        encoder.encode([plain | odd | {"n": Fraction(3, 2)}])
+    with pytest.raises(SpaceError, match=r"'level' has no level Decimal\('0.3'\)"):
+        encoder.encode([plain | odd | {"level": Decimal("0.3")}])
 
 
 def test_configurations_of_another_space_raise():

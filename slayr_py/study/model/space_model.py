@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial
 from typing_extensions import Unpack
 
 from slayr_py.acquisition import OptimumPrior
+from slayr_py.arguments import plain_number
 from slayr_py.errors import DataError, SpaceError, listed
 from slayr_py.inference import FitKeywords, Posterior, as_stan_seed
 from slayr_py.space import Encoder, Fixed
@@ -126,7 +127,7 @@ class SpaceModel:
             f"{i} ({name}={row[name]!r})"
             for i, row, names in named
             for name in sorted(names)
-            if row[name] != kept[name]
+            if plain_number(row[name]) != kept[name]
         ]
         if replaced:
             values = ", ".join(f"{name}={value!r}" for name, value in kept.items())

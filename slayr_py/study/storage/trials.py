@@ -12,6 +12,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.acquisition import non_dominated
+from slayr_py.arguments import real_or_nan
 from slayr_py.errors import DataError, listed
 from slayr_py.inference import recent_error
 from slayr_py.space import Encoded, Fixed, FloatArray, missing_names
@@ -278,26 +279,26 @@ def known_error(trial: FrozenTrial, objective: int = 0) -> float:
     given = trial.user_attrs.get(ERROR_KEY, 0.0)
     several = len(trial.values or ()) > 1
     if ERROR_KEY in trial.user_attrs and several:
-        if not isinstance(given, list) or len(given) != len(trial.values):
+        if not isinstance(given, list | tuple) or len(given) != len(trial.values):
             raise DataError(
                 f"trial {trial.number} has the user attribute {ERROR_KEY!r} = {given!r:.80}; a trial with "
                 f"{len(trial.values)} values needs a list of as many standard deviations"
             )
-        error = given[objective]
+        error = real_or_nan(given[objective])
     else:
-        error = given
-    if isinstance(error, bool) or not isinstance(error, int | float) or not 0 <= error < np.inf:
+        error = real_or_nan(given)
+    if not 0 <= error < np.inf:
         raise DataError(
             f"trial {trial.number} has the user attribute {ERROR_KEY!r} = {given!r:.80}; it is the standard deviation "
             "of the value's error and must be a finite number >= 0"
         )
-    return float(error)
+    return error
 
 
 def has_known_error(trial: FrozenTrial) -> bool:
     """Return whether a value of the trial has a known error; a damaged attribute counts as none."""
     given = trial.user_attrs.get(ERROR_KEY)
-    return any(isinstance(sd, int | float) and sd > 0 for sd in (given if isinstance(given, list) else [given]))
+    return any(real_or_nan(sd) > 0 for sd in (given if isinstance(given, list | tuple) else [given]))
 
 
 def is_feasible(trial: FrozenTrial, names: Set[str]) -> bool:

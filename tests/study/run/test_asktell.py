@@ -99,6 +99,13 @@ def test_decimals_of_an_objective_and_its_constraints(plane):
     assert (trial.value, trial.constraints["memory"], trial.user_attrs["euros"]) == (0.5, 1.5, 3.5)
 
 
+def test_decimals_and_fractions_are_values_of_parameters(plane):
+    given = {"x": Decimal("0.1"), "y": Fraction(1, 2)}
+    options = {"n_initial": 4, "seed": 1, "history": [(given, 1.0)], "initial_configs": [given], "fixed": given}
+    study = create_study(plane, **options)  # a warning that fixed values replace equal ones would be an error
+    assert study.trials[0].params == ask(study).params == ask(study, context=given).params == {"x": 0.1, "y": 0.5}
+
+
 def test_asking_for_an_enqueued_value_outside_the_space_fails_its_trial(mixed):
     study = create_study(mixed, n_initial=4, seed=1)
     study.enqueue_trial({"kernel": "ploy"})

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState, create_trial
 
+from slayr_py.errors import DataError
 from slayr_py.study import ask, create_study, tell
 from slayr_py.study.storage import distributions, trials
 from slayr_py.study.storage.attributes import SUGGESTION_KEY
@@ -14,6 +18,8 @@ from slayr_py.study.storage.suggesting import suggest_all
 from slayr_py.study.storage.trials import (
     excluded,
     from_ranges,
+    has_known_error,
+    known_error,
     left_out,
     observations,
     outcomes,
@@ -58,6 +64,21 @@ def test_the_next_value_is_expected_to_have_the_error_of_the_last_ones(plane):
     for number, sd in enumerate([0.1, 0.1, 20.0, 0.1, 0.1, 0.0, 0.1]):
         tell(study, ask(study), 1.0 + 0.1 * number, sd=sd)
         assert observations(study, plane).further_error == 0.1
+
+
+@pytest.mark.parametrize("sd", [0.25, Decimal("0.25"), Fraction(1, 4), np.float32(0.25)])
+def test_a_known_error_is_any_real_number(sd):
+    one = create_trial(value=1.0, user_attrs={"y_sd": sd})
+    two = [create_trial(values=[1.0, 2.0], user_attrs={"y_sd": parts}) for parts in ([0.0, sd], (0.0, sd))]
+    assert known_error(one) == 0.25 and [known_error(trial, 1) for trial in two] == [0.25, 0.25]
+    assert all(map(has_known_error, [one, *two]))
+
+
+@pytest.mark.parametrize("sd", [True, "0.1", None, [0.1], -0.1, np.nan, Decimal("sNaN"), Fraction(10**400)])
+def test_a_damaged_known_error_is_named(sd):
+    trial = create_trial(value=1.0, user_attrs={"y_sd": sd})
+    with pytest.raises(DataError, match="'y_sd' = .* must be a finite number >= 0"):
+        known_error(trial)
 
 
 def test_forecasts_of_stopped_trials_do_not_tell_the_error_of_the_next_value(plane, monkeypatch):
