@@ -27,6 +27,7 @@ from slayr_py.study.storage.columns import (
     Column,
     Outcomes,
     file_columns,
+    refuse_capitals,
 )
 from slayr_py.text_files import decimal_mark, read_text, table_note, table_separator, write_text
 
@@ -95,8 +96,8 @@ def read_experiments(
     Raises
     ------
     DataError
-        If the file cannot be read, a column is missing, or a cell is not what its column holds; the message has the
-        row and the column.
+        If the file cannot be read, a column is missing or known in other capitals, or a cell is not what its column
+        holds; the message has the row and the column.
     """
     path = Path(path)
     sheet = _Sheet(path, encoder, Outcomes(tuple(targets), cost), separator, note)
@@ -163,6 +164,10 @@ class _Sheet:
         read[STATE] = self._states(missing, failed)
         known = {*self.held, *OF_TRIALS, self.status or STATUS}
         if others := [name for name in self.header if name not in known]:
+            names = {STATE, self.status or STATUS, *(name for column in self.columns for name in column.accepted)}
+            parameters = [column for column in self.columns if column.title in self.space]
+            found = {name for column in parameters if column.find(self.header) for name in column.accepted}
+            refuse_capitals(others, names - found, str(self.path))
             self.note(f"left out: {', '.join(map(repr, others))} of {self.path.name}, not among the parameters")
         return read
 

@@ -41,6 +41,7 @@ from slayr_py.study.storage.columns import (
     STATUS,
     UNFINISHED,
     Outcomes,
+    refuse_capitals,
 )
 from slayr_py.study.storage.distributions import space_to_distributions, to_params
 from slayr_py.study.storage.objectives import finite_values
@@ -110,8 +111,8 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes | None =
     SpaceError
         If a configuration does not belong to the space; the message names the row.
     DataError
-        For another type, a missing or ambiguous column, a column ``status`` of a table, or a value that is not a
-        number.
+        For another type, a missing or ambiguous column, one that is known in other capitals, a column ``status`` of a
+        table, or a value that is not a number.
     """
     rows: Iterable[_Row]
     outcomes = outcomes or Outcomes()
@@ -366,6 +367,8 @@ def _targets(columns: Sequence[str], encoder: Encoder, outcomes: Outcomes) -> li
     """Return ``params_`` and the name of each column's parameter, a column of outcomes, or None to ignore it."""
     synonyms = outcomes.synonyms(columns, encoder.space)
     targets = [synonyms.get(column) for column in columns]
+    lacking = [name for name, held in synonyms.items() if not (held.startswith(PARAMETER) and held in targets)]
+    refuse_capitals([column for column in columns if column not in synonyms], lacking, "history")
     if missing := [name for name in outcomes.values if name not in targets]:
         raise DataError(f"history has no column {missing[0]!r}; its columns: {', '.join(columns)}")
     if repeated := [target for target, count in Counter(targets).items() if target not in (None, STATE) and count > 1]:

@@ -138,6 +138,16 @@ def file_columns(encoder: Encoder, outcomes: Outcomes) -> list[Column]:
     return columns + [Column(name, name, (name,), _number) for name in outcomes.costs]
 
 
+def refuse_capitals(columns: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Raise `DataError` for a column of a table whose name is a known one but for its capitals."""
+    folded = {name.casefold(): name for name in known}
+    for column in columns:
+        if (name := folded.get(column.casefold(), column)) != column:
+            raise DataError(
+                f"{where} has the column {column!r}, which is {name!r} but for its capitals: rename or drop it"
+            )
+
+
 def _level(levels: Sequence[Any], cell: str, decimal: str) -> Any:
     texts = {str(level): level for level in levels}
     texts |= {str(level).lower(): level for level in levels if isinstance(level, bool)}

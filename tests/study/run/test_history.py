@@ -295,6 +295,44 @@ def test_other_columns_of_tables_and_files_are_left_out_with_a_warning(plane, tm
         assert [(trial.params, trial.values) for trial in study.trials] == [({"x": 1.0, "y": 2.0}, [3.0])]
 
 
+@pytest.mark.parametrize(
+    ("column", "name", "options"),
+    [
+        ("State", "state", {}),
+        ("Value", "value", {}),
+        ("Y_sd", "y_sd", {}),
+        ("Cost", "cost", {"cost": "cost"}),
+        ("Loss", "loss", {"directions": {"loss": "minimize", "speed": "maximize"}}),
+        ("Y_sd_loss", "y_sd_loss", {"directions": {"loss": "minimize", "speed": "maximize"}}),
+    ],
+)
+def test_a_known_column_in_other_capitals_is_refused(plane, tmp_path, column, name, options):
+    results = options.get("directions", ["value"])
+    table = pd.DataFrame({"x": [1.0, 2.0], "y": 2.0, **dict.fromkeys(results, 3.0), column: ["COMPLETE", "FAIL"]})
+    table.to_csv(tmp_path / "runs.csv", index=False)
+    for history in (table, tmp_path / "runs.csv"):
+        with pytest.raises(DataError, match=f"has the column '{column}', which is '{name}' but for its capitals"):
+            create_study(plane, history=history, **options)
+
+
+def test_a_parameter_in_other_capitals_is_refused_unless_it_has_a_column(tmp_path):
+    space = ConfigurationSpace()
+    kind = Categorical("kind", ["a", "b"])
+    space.add(kind, Float("t", (0.0, 1.0)))
+    space.add(EqualsCondition(space["t"], kind, "a"))
+    table = pd.DataFrame({"kind": ["b", "b"], "T": [300.0, 310.0], "value": [1.0, 2.0]})
+    for number, rows in enumerate((table, table.assign(t=None))):
+        path = tmp_path / f"{number}.csv"
+        rows.to_csv(path, index=False)
+        for history in (rows, path):
+            if number:
+                with pytest.warns(UserWarning, match="^left out: 'T'"):
+                    assert states(create_study(space, history=history)) == ["COMPLETE"] * 2
+            else:
+                with pytest.raises(DataError, match="the column 'T', which is 't' but for its capitals"):
+                    create_study(space, history=history)
+
+
 def test_a_cost_that_is_none_of_its_study_is_another_column(plane):
     table = pd.DataFrame({"params_x": [1.0], "params_y": [1.0], "value": 1.0, "state": "COMPLETE", "euros": 2.0})
     with pytest.warns(UserWarning, match="^left out: 'euros' of the history"):
