@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import fields
@@ -151,10 +152,17 @@ def check_sections(document: Mapping[str, Any], where: str) -> None:
     Raises
     ------
     ConfigError
-        For an unknown section (a key outside of its section has the name of that), or one that is not a table.
+        For an unknown section (a key outside of its section has the name of that), one that is not a table, or an
+        option of another section in [space].
     """
     _refuse_misplaced(document, [*SECTIONS, *FREE], where)
     check_keys(document, dict.fromkeys((*SECTIONS, *FREE), dict), where)
+    for key, value in document.get("space", {}).items():
+        if _is_option(key, value):
+            kind = f'"categorical", choices = {json.dumps(value)}'
+            if not isinstance(value, list):
+                kind = f'"constant", value = {json.dumps(value)}'
+            _refuse_misplaced([key], (), "[space]", f"; write a parameter as {key} = {{ type = {kind} }}")
 
 
 def check_section(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -170,12 +178,20 @@ def check_section(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return check_keys(table, types(keys), f"[{name}]")
 
 
-def _refuse_misplaced(table: Iterable[str], known: Container[str], where: str) -> None:
-    """Raise `ConfigError` for a key that belongs elsewhere."""
+def _is_option(key: str, value: object) -> bool:
+    """Return whether the value of a key that may be an option is hardly a parameter."""
+    if not isinstance(value, list):
+        return isinstance(value, bool | int | float | str)
+    texts = {"directions": "minimize|maximize", "constraints": ".+[<>=].+", "within": ".+[<>=].+"}
+    return key in texts and all(isinstance(each, str) and re.fullmatch(texts[key], each) for each in value)
+
+
+def _refuse_misplaced(table: Iterable[str], known: Container[str], where: str, hint: str = "") -> None:
+    """Raise `ConfigError` for a key that belongs elsewhere; the message ends with the hint."""
     for key in table:
         if key in known:
             continue
         if places := [f"[{name}]" for name, keys in SECTIONS.items() if key in keys]:
-            raise ConfigError(f"unknown key {key!r} in {where}; it belongs in {' or '.join(places)}")
+            raise ConfigError(f"unknown key {key!r} in {where}; it belongs in {' or '.join(places)}{hint}")
         if key in SECTIONS or key in FREE:
-            raise ConfigError(f"unknown key {key!r} in {where}; [{key}] is a section of its own")
+            raise ConfigError(f"unknown key {key!r} in {where}; [{key}] is a section of its own{hint}")

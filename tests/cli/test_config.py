@@ -167,6 +167,49 @@ def test_wrong_keys_and_values_are_named(folder, text, words):
         load_config(write(folder, text + OBJECTIVE + SPACE))
 
 
+@pytest.mark.parametrize(
+    ("line", "section", "parameter"),
+    [
+        ("noisy = true", "it belongs in [study]", '{ type = "constant", value = true }'),
+        ("seed = 7", "it belongs in [study]", '{ type = "constant", value = 7 }'),
+        ('kernel = "matern"', "it belongs in [gp]", '{ type = "constant", value = "matern" }'),
+        ("max_seconds = 0.5", "it belongs in [objective]", '{ type = "constant", value = 0.5 }'),
+        ('acquisition = "ei"', "[acquisition] is a section of its own", '{ type = "constant", value = "ei" }'),
+        (
+            'directions = ["minimize", "maximize"]',
+            "it belongs in [study]",
+            '{ type = "categorical", choices = ["minimize", "maximize"] }',
+        ),
+        ('constraints = ["a <= 1"]', "it belongs in [study]", '{ type = "categorical", choices = ["a <= 1"] }'),
+        ('within = ["x <= 1"]', "it belongs in [study]", '{ type = "categorical", choices = ["x <= 1"] }'),
+    ],
+)
+def test_an_option_in_the_space_is_refused_unless_it_is_written_as_a_parameter(folder, line, section, parameter):
+    name = line.partition(" = ")[0]
+    written = f"{name} = {parameter}"
+    with pytest.raises(ConfigError) as error:
+        load_config(write(folder, f"{OBJECTIVE}{SPACE}\n{line}\n"))
+    assert str(error.value) == f"unknown key {name!r} in [space]; {section}; write a parameter as {written}"
+    assert name in load_config(write(folder, f"{OBJECTIVE}{SPACE}\n{written}\n")).space.space
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'kernel = ["rbf", "poly"]',
+        "seed = [0, 10]",
+        "C = [0.1, 10.0]",
+        'direction = ["minimize", "maximize"]',
+        'directions = ["north", "south"]',
+        'constraints = ["hard", "soft"]',
+        "layers = [1, 2, 3]",
+        "depth = 3",
+    ],
+)
+def test_a_parameter_may_be_called_like_an_option(folder, line):
+    assert line.partition(" = ")[0] in load_config(write(folder, f"{OBJECTIVE}{SPACE}\n{line}\n")).space.space
+
+
 MIXED = (
     SPACE
     + """
