@@ -15,6 +15,7 @@ from typing_extensions import Unpack
 from slayr_py.acquisition import ignored_beliefs
 from slayr_py.errors import EnqueuedError, did_you_mean, level_outside
 from slayr_py.inference import FitKeywords, Posterior
+from slayr_py.progress_bar import Bar
 from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.loop import suggest_next
 from slayr_py.study.model.options import SamplerOptions
@@ -35,6 +36,8 @@ from slayr_py.study.storage.reading import reading_once
 from slayr_py.study.storage.requests import check_request
 from slayr_py.study.storage.suggesting import draw_independent, suggest_or_fail
 from slayr_py.study.storage.trials import Observations, observations_of_all
+
+_SHOWN_AFTER = 5.0  # seconds after which a batch has a progress bar
 
 
 class DeclaredSpace(SpaceModel):
@@ -147,15 +150,18 @@ class DeclaredSpace(SpaceModel):
     def ask_batch(self, study: Study, q: int) -> list[Trial]:
         """Start q trials and suggest all their parameters; others replace trials that were enqueued wrongly."""
         trials: list[Trial] = []
-        while missing := q - len(trials):
-            for trial in [study.ask() for _ in range(missing)]:
-                try:
-                    suggest_or_fail(study, trial, self.space, self.encoder)
-                except EnqueuedError as error:
-                    warnings.warn(f"trial {trial.number} fails: {error}", RuntimeWarning, stacklevel=level_outside())
-                else:
-                    trial.set_user_attr(ASKED_KEY, True)
-                    trials.append(trial)
+        with Bar(total=q, unit="suggestion", delay=_SHOWN_AFTER, leave=False) as bar:
+            while missing := q - len(trials):
+                for trial in [study.ask() for _ in range(missing)]:
+                    try:
+                        suggest_or_fail(study, trial, self.space, self.encoder)
+                    except EnqueuedError as error:
+                        text = f"trial {trial.number} fails: {error}"
+                        warnings.warn(text, RuntimeWarning, stacklevel=level_outside())
+                    else:
+                        trial.set_user_attr(ASKED_KEY, True)
+                        trials.append(trial)
+                        bar.update()
         return trials
 
     def fit_all(self, study: Study, seed: int | None, goal: Goal, **fit: Unpack[FitKeywords]) -> Posterior:

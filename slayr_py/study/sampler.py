@@ -248,7 +248,7 @@ class StanGPSampler(BaseSampler):
         """Start q trials, each with a suggestion that takes the others into account.
 
         All suggestions share one fit: every draw of the hyperparameters is conditioned on its own mean at the
-        configurations that are still evaluated.
+        configurations that are still evaluated. A progress bar appears after five seconds.
 
         Parameters
         ----------

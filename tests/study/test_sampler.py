@@ -15,7 +15,7 @@ from optuna.trial import TrialState
 from testing_studies import suggestion
 
 from slayr_py.errors import InferenceError, SpaceError
-from slayr_py.study import StanGPSampler, ask, ask_batch, config_of, create_study
+from slayr_py.study import StanGPSampler, ask, ask_batch, config_of, create_study, declared_space
 from slayr_py.study.model import design
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.trials import observations
@@ -45,6 +45,13 @@ def test_a_batch_before_any_value_repeats_a_configuration_only_if_no_other_is_le
     with pytest.warns(UserWarning, match=words):
         batch = [repr(config_of(trial)) for trial in ask_batch(study, size + 1)]
     assert len(set(batch[:size])) == size and batch[size] in batch[:size]
+
+
+@pytest.mark.parametrize("after", [0.0, 60.0])
+def test_a_batch_that_takes_long_shows_its_progress(plane, monkeypatch, capsys, after):
+    monkeypatch.setattr(declared_space, "_SHOWN_AFTER", after)
+    ask_batch(create_study(plane, n_initial=4, seed=1), 3)
+    assert ("0/3" in capsys.readouterr().err) == (after == 0.0)
 
 
 def test_users_configurations_replace_the_design(plane):

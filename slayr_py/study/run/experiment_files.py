@@ -23,9 +23,9 @@ from slayr_py.study.storage.columns import (
     STATE,
     STATUS,
     STATUS_WORDS,
-    TRIAL_STATES,
     Column,
     Outcomes,
+    are_states,
     file_columns,
     refuse_capitals,
 )
@@ -130,7 +130,7 @@ class _Sheet:
 
     def trial_states(self) -> pd.Series[Any]:
         """Return the states that the column ``state`` of a table of trials has, else empty texts."""
-        if STATE in self.header and STATE not in self.held and self.cells[STATE].isin(("", *TRIAL_STATES)).all():
+        if STATE in self.header and STATE not in self.held and are_states(self.cells[STATE], str(self.path)):
             return self.cells[STATE]
         return pd.Series("", index=self.cells.index)
 
@@ -163,6 +163,8 @@ class _Sheet:
         missing = read[[column.name for column in self.results]].isna().any(axis=1)
         read[STATE] = self._states(missing, failed)
         known = {*self.held, *OF_TRIALS, self.status or STATUS}
+        if STATE in self.header and STATE not in self.held and not are_states(self.cells[STATE], str(self.path)):
+            known.remove(STATE)
         if others := [name for name in self.header if name not in known]:
             names = {STATE, self.status or STATUS, *(name for column in self.columns for name in column.accepted)}
             parameters = [column for column in self.columns if column.title in self.space]
@@ -201,6 +203,8 @@ class _Sheet:
         return states
 
     def _state(self, row: int, told: str, status: str, has_none: bool, has_failed: bool) -> str:
+        if told == PENDING:  # one that has a result is not pending
+            return "FAIL" if has_failed else PENDING if has_none else "COMPLETE"
         if told or self.status is None:
             return "FAIL" if has_none else told or "COMPLETE"
         where = f"{self.path}, row {row}"

@@ -41,6 +41,7 @@ from slayr_py.study.storage.columns import (
     STATUS,
     UNFINISHED,
     Outcomes,
+    are_states,
     refuse_capitals,
 )
 from slayr_py.study.storage.distributions import space_to_distributions, to_params
@@ -233,18 +234,15 @@ def _warn_of_kept(study: Study, matching: Matching) -> None:
         _warn(f"left out: {what} of the history, since {_which(study, untold)} {where}: tell {them}")
     noisy = is_noisy(study)
     finished = [trial for trial in matching.absent if trial.state not in (TrialState.RUNNING, TrialState.PRUNED)]
-    left = _by_key(
-        (trial for trial in finished if is_history(trial) or trial.state == TrialState.COMPLETE),
-        lambda trial: _key(trial.params, None),
-    )
+    left = _by_key(finished, lambda trial: _key(trial.params, None))
     corrected = []
     for experiment in matching.added:
         if experiment.pending:
             continue
-        repeated = noisy and experiment.values is not None  # another value of an own trial is one more evaluation
         same = left.get(_key(experiment.params, None), [])
-        trial = next((trial for trial in same if is_history(trial) or not repeated), None)
-        if trial is not None:
+        repeated = noisy and experiment.values is not None  # another value of an own trial is one more evaluation
+        kept = (trial for trial in same if not repeated or is_history(trial) or trial.state == TrialState.FAIL)
+        if (trial := next(kept, None)) is not None:
             same.remove(trial)
             stored, new = (_value_text(values) for values in (finite_values(trial), experiment.values))
             corrected.append(f"trial {trial.number} ({stored}, in the history {new})")
@@ -343,6 +341,11 @@ def _rows_of_table(table: pd.DataFrame, encoder: Encoder, outcomes: Outcomes) ->
     """Yield the finished rows of a table."""
     columns = [str(column) for column in table.columns]
     targets = _targets(columns, encoder, outcomes)
+    if STATE in targets:
+        states = table.iloc[:, targets.index(STATE)]
+        if not are_states(states.astype(object).where(states.notna(), "").map(str), "history"):
+            targets = [None if target == STATE else target for target in targets]
+            _warn(f"left out: the column {STATE!r} of the history, which has no states of trials")
     pruned = []
     for label, cells in zip(table.index, table.itertuples(index=False, name=None), strict=True):
         read = {target: cell for target, cell in zip(targets, cells, strict=True) if target is not None}

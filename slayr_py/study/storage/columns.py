@@ -148,6 +148,26 @@ def refuse_capitals(columns: Iterable[str], known: Iterable[str], where: str) ->
             )
 
 
+def are_states(cells: Iterable[str], where: str) -> bool:
+    """Return whether a column ``state`` has states of trials; one without any word for a state is a comment.
+
+    Raises
+    ------
+    DataError
+        If only some of its cells are states, or they are in other words.
+    """
+    words = dict.fromkeys(cells)
+    legal = ("", PENDING, *TRIAL_STATES)
+    unknown = [word for word in words if word not in legal]
+    alike = [word for word in words if word and (word.upper() in legal or word.casefold() in STATUS_WORDS)]
+    if unknown and alike:
+        raise DataError(
+            f"{where} has the {STATE} {unknown[0]!r}; the states of trials are {', '.join(legal[1:])}: correct it, or "
+            "rename the column"
+        )
+    return not unknown
+
+
 def _level(levels: Sequence[Any], cell: str, decimal: str) -> Any:
     texts = {str(level): level for level in levels}
     texts |= {str(level).lower(): level for level in levels if isinstance(level, bool)}

@@ -315,6 +315,33 @@ def test_a_known_column_in_other_capitals_is_refused(plane, tmp_path, column, na
             create_study(plane, history=history, **options)
 
 
+def test_other_words_than_states_are_refused_unless_none_is_a_state(plane, tmp_path):
+    path = tmp_path / "runs.csv"
+
+    def read(*cells):
+        table = pd.DataFrame({"x": [1.0, 2.0], "y": 2.0, "value": [3.0, 99.0], "state": cells})
+        table.to_csv(path, index=False)
+        return table, path
+
+    for wrong in (("COMPLETE", "failed"), ("fail", "complete"), ("COMPLETE", "solid")):
+        unknown = next(word for word in wrong if word != "COMPLETE")
+        for history in read(*wrong):
+            with pytest.raises(
+                DataError, match=f"has the state '{unknown}'; the states of trials are PENDING, COMPLETE"
+            ):
+                create_study(plane, history=history)
+    for history in read("solid", "liquid"):
+        with pytest.warns(UserWarning, match="^left out: .*'state'"):
+            assert states(create_study(plane, history=history)) == ["COMPLETE"] * 2
+    for history in read("COMPLETE", "FAIL"):
+        with nullcontext() if history is not path else pytest.warns(UserWarning, match="row 2 of runs.csv: failed"):
+            assert states(create_study(plane, history=history)) == ["COMPLETE", "FAIL"]
+    planned, _ = read("COMPLETE", "PENDING")
+    planned.assign(value=[3.0, None]).to_csv(path, index=False)
+    with pytest.warns(UserWarning, match="row 2 of runs.csv: no result yet, counted as running"):
+        assert states(create_study(plane, history=path)) == ["COMPLETE", "RUNNING"]
+
+
 def test_a_parameter_in_other_capitals_is_refused_unless_it_has_a_column(tmp_path):
     space = ConfigurationSpace()
     kind = Categorical("kind", ["a", "b"])
@@ -423,6 +450,22 @@ def test_a_repeated_evaluation_of_a_noisy_study_is_no_correction(plane, noisy):
     assert ["keeps the stored result of trial 1 (1.1," in text for text in said] == [True] * (not noisy)
     said, _ = warnings_of(plane, history=[(PAST[0][0], 21.0), (trial.params, 1.2)], **options)
     assert "keeps the stored result of trial 0 (20," in said[0]
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("told", ["by the history", "by the user"])
+def test_a_failure_whose_result_is_filled_in_later_is_named(plane, noisy, told):
+    options = {"storage": optuna.storages.InMemoryStorage(), "study_name": "s", "noisy": noisy}
+    _, study = warnings_of(plane, **options)
+    trial = ask(study)
+    if told == "by the user":
+        tell(study, trial, state=optuna.trial.TrialState.FAIL)
+    else:
+        _, study = warnings_of(plane, history=[(trial.params, None)], **options)
+    said, study = warnings_of(plane, history=[(trial.params, 1.2)], **options)
+    assert states(study) == ["FAIL", "COMPLETE"]
+    assert "keeps the stored result of trial 0 (failed, in the history 1.2)" in said[0]
+    assert warnings_of(plane, history=[(trial.params, None), (trial.params, 1.2)], **options)[0] == []
 
 
 @pytest.mark.parametrize(("noisy", "sd"), [(False, None), (True, None), (False, 0.1)])
