@@ -102,9 +102,9 @@ class JointDraws:
         """Return the functions with exact values (n,), in the user's units, at n configurations.
 
         What a model with noise does not explain of an exact value is then a detail of the function at this
-        configuration only. Of several values of one configuration the best counts.
+        configuration only. Of several values of one configuration, also of earlier calls, the best counts.
         """
-        known: dict[bytes, float] = {}
+        known = dict(self.known)
         for key, value in zip(keys(encoded), (self.sign * values).tolist(), strict=True):
             known[key] = min(value, known.get(key, value))
         return replace(self, known=known)

@@ -59,6 +59,7 @@ def sample_optima(
     fixed: Fixed | None = None,
     scale: float = 1.0,
     exact: FloatArray | None = None,
+    infeasible: Encoded | None = None,
 ) -> Optima:
     """Draw functions from the posterior and find the minimum of each, the maximum if larger values are better.
 
@@ -77,6 +78,9 @@ def sample_optima(
     exact : (n,) float64, optional
         Values of the evaluated configurations, in the user's units, if they have no noise. All functions have them, so
         that no minimum is worse than the best of them, on which they are conditioned.
+    infeasible : Encoded, optional
+        Configurations that are known to be infeasible, beside ``exact`` values: none of them is a minimum, except
+        evaluated ones.
 
     Raises
     ------
@@ -89,6 +93,8 @@ def sample_optima(
     draws = JointDraws.draw(posterior, both, rng, feasibility, _DRAWS, _FUNCTIONS, scale, best)
     if exact is not None:
         draws = draws.knowing(evaluated, exact)
+    if infeasible is not None:
+        draws = draws.knowing(infeasible, np.full(len(infeasible), draws.sign * np.inf))
     at_evaluated = draws.at(evaluated)
     rows = distinct(evaluated)
     pool = Candidates.at(evaluated[rows], rng, fixed).join(anchors).join(candidates(posterior, rng, _ELSEWHERE, fixed))

@@ -23,7 +23,7 @@ from slayr_py.study.results.tables import best_trial
 from slayr_py.study.sampler import declared_space_of, fixed_for_results
 from slayr_py.study.storage.columns import PARAMETER
 from slayr_py.study.storage.objectives import check_one_objective
-from slayr_py.study.storage.trials import observations, trial_configuration
+from slayr_py.study.storage.trials import known_infeasible, observations, trial_configuration
 from slayr_py.threads import one_thread
 
 if TYPE_CHECKING:
@@ -95,8 +95,12 @@ def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, li
     models = list(feasibility_of_all(study, posterior.encoder.space).values())
     with one_thread():
         scale = inflation_of(study, posterior, observed)
-        exact = observed.uncompressed[rows] if is_exact(study) else None
-        optima = sample_optima(posterior, evaluated[rows], np.random.default_rng(seed), models, fixed, scale, exact)
+        exact, infeasible = None, None
+        if is_exact(study):
+            exact = observed.uncompressed[rows]
+            infeasible = encoder.encode(known_infeasible(study, posterior.encoder.space, observed.penalties))
+        rng = np.random.default_rng(seed)
+        optima = sample_optima(posterior, evaluated[rows], rng, models, fixed, scale, exact, infeasible)
     return optima, [observed.numbers[row] for row in rows]
 
 

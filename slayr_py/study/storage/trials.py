@@ -374,6 +374,20 @@ def _finite(
     return finite or [(number, config, -1.0 if value <= 0 else 1.0) for number, config, value in results]
 
 
+def known_infeasible(study: Study, space: ConfigurationSpace, penalties: Sequence[int]) -> list[Configuration]:
+    """Return the configurations of trials that violate a constraint or, unless the study ignores failures, failed.
+
+    ``penalties`` are as in `outcomes`.
+    """
+    finished = trials_of(study, (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED))
+    violating = [trial_configuration(trial, space) for trial in finished if not is_feasible(trial, set())]
+    configs = [config for config in violating if config is not None]
+    if not ignores_failures(study):
+        results = outcomes(study, space, penalties)
+        configs += [config for config, success in zip(results.configs, results.values, strict=True) if not success]
+    return configs
+
+
 def results_of(results: Sequence[tuple[int, Configuration, float]]) -> Results:
     """Return the results of trials given by number, configuration and value."""
     numbers = [number for number, _, _ in results]

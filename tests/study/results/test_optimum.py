@@ -194,6 +194,51 @@ def test_observed_values_of_an_exact_objective_win(direction, extra, options):
     assert any(note[1:] in str(block) for block in section_of_optimum(reading))
 
 
+GRID = [{"a": a, "b": b} for a in range(5) for b in "xyw"]
+VALUES = dict(enumerate(np.random.default_rng(3).normal(size=15).tolist()))
+LIMITED = np.random.default_rng(9).normal(size=15)
+
+
+def limited(reason, sign, config):
+    """Return values without a pattern, some of which are not allowed for a reason."""
+    number = GRID.index(dict(config))
+    value = sign * VALUES[number]
+    if reason == "constraint":
+        return value, {"limit": LIMITED[number]}
+    if LIMITED[number] > 0.5:
+        if reason == "failure":
+            raise ValueError("too large")
+        return sign * 1e6
+    return value
+
+
+@pytest.mark.stan
+@pytest.mark.filterwarnings("ignore:trial.*the value is over:UserWarning")
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("reason", ["constraint", "failure", "penalty"])
+def test_the_optimum_of_an_exact_study_is_not_where_it_is_known_to_be_infeasible(reason, sign):
+    options = {"initial_configs": GRID, "seed": 1, "method": "map", "progress": False}
+    options["direction"] = "minimize" if sign > 0 else "maximize"
+    result = sl.minimize(
+        lambda config: limited(reason, sign, config), {"a": (0, 4), "b": [*"xyw"]}, budget=15, **options
+    )
+    found = result.optimum()
+    assert set(found.draws["value"]) == {result.best_value}
+    assert found.table[found.table["level"] == result.best_config["b"]]["probability"].tolist() == [1.0]
+    levels = result.good(1e-9)
+    assert levels["level"].tolist() == ["", result.best_config["b"]]
+    assert levels["low"].tolist()[0] == levels["high"].tolist()[0] == result.best_config["a"]
+
+
+@pytest.mark.stan
+def test_the_optimum_of_a_noisy_study_may_be_where_a_constraint_was_violated():
+    options = {"initial_configs": GRID, "seed": 1, "method": "map", "progress": False, "noisy": True}
+    space = {"a": (0, 4), "b": [*"xyw"]}
+    result = sl.minimize(lambda config: limited("constraint", 1.0, config), space, budget=15, **options)
+    places = [GRID.index({"a": a, "b": b}) for a, b in result.optimum().draws[["a", "b"]].itertuples(index=False)]
+    assert np.any(LIMITED[places] > 0)
+
+
 @pytest.mark.stan
 def test_a_best_value_that_the_model_explains_has_no_note(result):
     explained, _ = smoothed("minimize", lowest=0.45**2)

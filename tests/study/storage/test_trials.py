@@ -11,7 +11,7 @@ from optuna.trial import TrialState, create_trial
 from slayr_py.errors import DataError
 from slayr_py.study import ask, create_study, tell
 from slayr_py.study.storage import distributions, trials
-from slayr_py.study.storage.attributes import SUGGESTION_KEY
+from slayr_py.study.storage.attributes import FAILURE_KEY, SUGGESTION_KEY
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.optuna_private import optimizing
 from slayr_py.study.storage.suggesting import suggest_all
@@ -20,6 +20,7 @@ from slayr_py.study.storage.trials import (
     from_ranges,
     has_known_error,
     known_error,
+    known_infeasible,
     left_out,
     observations,
     outcomes,
@@ -155,6 +156,27 @@ def test_repeatable_configurations_are_not_excluded(plane):
         study.tell(ask(study), value)
     first, second = excluded(study, plane)
     assert excluded(study, plane, [first]) == [second]
+
+
+@pytest.mark.filterwarnings("ignore:1 trial has no value of constraint 'c':UserWarning")
+@pytest.mark.parametrize("failures", ["learn", "ignore"])
+def test_configurations_that_failed_or_violate_a_constraint_are_known_to_be_infeasible(plane, failures):
+    study = create_study(plane, n_initial=8, seed=2, failures=failures)
+    for excess in (1.0, -1.0, None):
+        trial = ask(study)
+        if excess is not None:
+            trial.set_constraint("c", excess)
+        study.tell(trial, 1.0)
+    interrupted = ask(study)
+    interrupted.set_user_attr(FAILURE_KEY, "KeyboardInterrupt")
+    pruned = ask(study)
+    pruned.set_constraint("c", 0.5)
+    for trial, state in ((interrupted, TrialState.FAIL), (pruned, TrialState.PRUNED), (ask(study), TrialState.FAIL)):
+        study.tell(trial, state=state)
+    study.tell(ask(study), 1e6)
+    expected = [0, 4, 5, 6] if failures == "learn" else [0, 4]
+    found = [to_params(config) for config in known_infeasible(study, plane, [6] if failures == "learn" else [])]
+    assert found == [study.trials[number].params for number in expected]
 
 
 def test_other_trials_have_a_configuration_once_it_is_suggested(plane):
