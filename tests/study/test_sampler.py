@@ -257,6 +257,6 @@ def test_a_trial_that_finishes_between_two_reads_is_not_repeated(monkeypatch):
         return reading
 
     monkeypatch.setattr(design, "pending", finish_after(design.pending))
-    monkeypatch.setattr(design, "excluded", finish_after(design.excluded))
-    assert config_of(running) in study.sampler.strategy.design.unavailable(study, study.trials[0])
+    monkeypatch.setattr(design, "avoided", finish_after(design.avoided))
+    assert config_of(running) in study.sampler.strategy.design.unavailable(study, study.trials[0], None)
     assert len(reads) == 2

@@ -16,10 +16,12 @@ from slayr_py.acquisition import OptimumPrior, enumeration
 from slayr_py.errors import SpaceError
 from slayr_py.inference import as_stan_seed
 from slayr_py.space import Encoder, Fixed
+from slayr_py.study.model.exhaustion import avoided
+from slayr_py.study.model.feasibility import Failures
 from slayr_py.study.storage.attributes import is_history
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.reading import reading_once, trials_of
-from slayr_py.study.storage.trials import excluded, pending, trial_configuration
+from slayr_py.study.storage.trials import pending, trial_configuration
 
 _OF_PRIOR = 4  # of so many points, one is drawn from a prior: more would cost much if it is wrong
 _FILLING = 64  # size of the Sobol sequence in which to look for a new point
@@ -68,6 +70,7 @@ class Design:
         The user's design, which replaces the Sobol design.
     noisy : bool
         Whether a configuration may be evaluated again.
+    failures : {"learn", "ignore"}
     default : Configuration, optional
         The configuration to evaluate first; the given design starts with it.
     prior : OptimumPrior, optional
@@ -79,6 +82,7 @@ class Design:
     fixed: Fixed | None
     given: list[Configuration] | None
     noisy: bool
+    failures: Failures = "learn"
     default: Configuration | None = None
     prior: OptimumPrior | None = None
     _points: dict[int, list[Configuration]] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -127,7 +131,7 @@ class Design:
         be used either if it was evaluated before, for example because the user had enqueued it.
         """
         config = self._with_context(point, fixed)
-        if config is None or (self.given is None and config in self.unavailable(study, trial)):
+        if config is None or (self.given is None and config in self.unavailable(study, trial, fixed)):
             return self.fill(study, trial, stream, fixed)
         return config
 
@@ -142,7 +146,7 @@ class Design:
             points = self.encoder.sobol(_FILLING, as_stan_seed(stream), fixed)
         except SpaceError:  # forbidden clauses leave too few points
             points = self.encoder.sobol(1, as_stan_seed(stream), fixed)
-        unavailable = {frozenset(config.items()) for config in self.unavailable(study, trial)}
+        unavailable = {frozenset(config.items()) for config in self.unavailable(study, trial, fixed)}
         configs = map(to_params, chain(points, self._enumerated(fixed)))
         new = (config for config in configs if frozenset(config.items()) not in unavailable)
         return next(new, to_params(points[0]))
@@ -153,11 +157,11 @@ class Design:
             encoded, allowed = self.encoder.resolve(genotypes, fixed)
             yield from self.encoder.decode(encoded[allowed])
 
-    def unavailable(self, study: Study, trial: FrozenTrial) -> list[dict[str, Any]]:
-        """Return the configurations of running trials and, unless the objective is noisy, of finished ones."""
+    def unavailable(self, study: Study, trial: FrozenTrial, fixed: Fixed | None) -> list[dict[str, Any]]:
+        """Return the configurations of running trials and, unless the objective is noisy, those to be avoided."""
         with reading_once(study):
             running = pending(study, self.encoder.space, trial)
-            tried = [] if self.noisy else excluded(study, self.encoder.space)
+            tried = [] if self.noisy else avoided(study, self.encoder, fixed, self.failures, running)
         return [to_params(config) for config in (*running, *tried)]
 
     def _with_context(self, point: Configuration, fixed: Fixed | None) -> dict[str, Any] | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from ConfigSpace import Configuration
 from optuna import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.acquisition import enumeration, keys
 from slayr_py.space import Encoder, Fixed
 from slayr_py.study.storage.reading import trials_of
-from slayr_py.study.storage.trials import trial_configuration, was_evaluated
+from slayr_py.study.storage.trials import excluded, trial_configuration, was_evaluated
 
 
 class Everything:
@@ -48,6 +51,27 @@ class Everything:
         given = "" if self.fixed is None else f" with the fixed values {dict(self.fixed.values)}"
         count = len(self.keys or ())
         return f"the only configuration{given} is" if count == 1 else f"all {count} configurations{given} are"
+
+
+def avoided(
+    study: Study,
+    encoder: Encoder,
+    fixed: Fixed | None,
+    failures: str,
+    running: Iterable[Configuration],
+    repeatable: Iterable[Configuration] = (),
+) -> list[Configuration]:
+    """Return the configurations of finished trials that a suggestion avoids, except the repeatable ones.
+
+    Failed ones that are not tried, see `is_tried`, are not avoided if a small discrete space has no other one left.
+    """
+    known = excluded(study, encoder.space, repeatable)
+    if all(is_tried(trial, failures) for trial in trials_of(study, (TrialState.FAIL,))):
+        return known
+    everything = Everything(encoder, fixed).keys
+    if everything is None or not everything <= set(keys(encoder.encode([*known, *running]))):
+        return known
+    return excluded(study, encoder.space, repeatable, lambda trial: is_tried(trial, failures))
 
 
 def is_tried(trial: FrozenTrial, failures: str) -> bool:

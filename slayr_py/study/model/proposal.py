@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.acquisition import OptimumPrior, SearchKeywords, Suggestion, suggest, suggest_tradeoff
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.space import Encoder, Fixed, FloatArray, jsonable
+from slayr_py.study.model.exhaustion import avoided
 from slayr_py.study.model.incumbent import Front, Incumbent, counts_as_noisy, front_of, incumbent
 from slayr_py.study.model.loop_fits import entries_of_all, fit_entries
 from slayr_py.study.model.proposer import FittedModels, Proposer
@@ -32,7 +33,7 @@ from slayr_py.study.storage.suggestion import (
     Seconds,
     SuggestionRecord,
 )
-from slayr_py.study.storage.trials import Observations, excluded, pending, with_configuration
+from slayr_py.study.storage.trials import Observations, pending, with_configuration
 
 LARGEST_ERROR = 0.1
 """Largest accepted Monte Carlo standard error of the acquisition at its maximum: a tenth of an improvement or, for the
@@ -115,15 +116,17 @@ class Proposal(AbstractContextManager["Proposal"]):
         return self._search(fitted)
 
     def _search(self, fitted: FittedModels) -> Suggestion:
-        space = fitted.posterior.encoder.space
+        encoder = fitted.posterior.encoder
         repeatable = self.observed[0].configs if self._noisy else ()
         with reading_once(self.study):
             self._known = with_configuration(self.study, self.trial)
             least_feasible = self._least_feasible()
+            running = pending(self.study, encoder.space, self.trial, self.design)
+            failures = self.proposer.options.failures
             terms: SearchKeywords = {
-                "pending": pending(self.study, space, self.trial, self.design),
+                "pending": running,
                 # Failed trials too: a model that ignores failures would suggest their configurations again.
-                "exclude": excluded(self.study, space, repeatable),
+                "exclude": avoided(self.study, encoder, self.fixed, failures, running, repeatable),
                 "feasibility": [fit.posterior for fit in fitted.feasibility],
                 "fixed": self.fixed,
                 "prior": self._prior,

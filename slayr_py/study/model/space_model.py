@@ -96,7 +96,7 @@ class SpaceModel:
             given = [default, *(config for config in given if config != default)]
         size = options.design_size(len(encoder.names)) if given is None else len(given)
         self._size = size
-        self.design = Design(encoder, size, self.fixed, given, options.noisy, default, self.prior)
+        self.design = Design(encoder, size, self.fixed, given, options.noisy, options.failures, default, self.prior)
         self._given = surrogate
         if surrogate is None:
             surrogate = surrogate_of(encoder, options, options.all_priors, size, session)

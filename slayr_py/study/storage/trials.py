@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -416,10 +416,15 @@ def with_configuration(study: Study, current: FrozenTrial) -> set[int]:
     return numbers
 
 
-def excluded(study: Study, space: ConfigurationSpace, repeatable: Iterable[Configuration] = ()) -> list[Configuration]:
-    """Return the configurations of finished trials, except the repeatable ones: they are not suggested again."""
-    states = (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED)
-    tried = [trial_configuration(trial, space) for trial in trials_of(study, states)]
+def excluded(
+    study: Study,
+    space: ConfigurationSpace,
+    repeatable: Iterable[Configuration] = (),
+    counts: Callable[[FrozenTrial], bool] = lambda trial: True,
+) -> list[Configuration]:
+    """Return the configurations of finished trials, or of those that count, except the repeatable ones."""
+    finished = trials_of(study, (TrialState.COMPLETE, TrialState.FAIL, TrialState.PRUNED))
+    tried = [trial_configuration(trial, space) for trial in finished if counts(trial)]
     known = [config for config in tried if config is not None]
     again = {repr(to_params(config)) for config in repeatable}
     return [config for config in known if repr(to_params(config)) not in again] if again else known

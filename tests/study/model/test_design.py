@@ -28,7 +28,7 @@ def test_the_last_configuration_of_a_space_is_found_without_comparing_all_pairs(
     space = ConfigurationSpace({"a": (1, 20), "b": (1, 20)})
     everything = [Compared(a=a, b=b) for a, b in product(range(1, 21), repeat=2)]
     last = everything.pop()
-    monkeypatch.setattr(Design, "unavailable", lambda self, study, trial: everything)
+    monkeypatch.setattr(Design, "unavailable", lambda self, study, trial, fixed: everything)
     study = optuna.create_study()
     trial = study._storage.get_trial(study.ask()._trial_id)
     found = Design(Encoder(space), 10, None, None, noisy=False).fill(study, trial, np.random.SeedSequence(1), None)

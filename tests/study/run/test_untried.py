@@ -138,6 +138,41 @@ def test_a_reason_to_repeat_uses_the_budget_up(objective, options):
         assert len(run(objective, budget=8, **options).study.trials) == 8
 
 
+@pytest.mark.parametrize("broken", [[1, 4], [0, 1, 2, 3, 4, 5]])
+def test_failures_that_are_ignored_are_repeated_before_successes(broken):
+    """Also if there is no value to fit yet: then all configurations have failed."""
+    calls = []
+
+    def flaky(config):
+        calls.append(number := CONFIGS.index(dict(config)))
+        if number in broken and calls.count(number) < 2:
+            raise ConnectionError("lost")
+        return config["n"]
+
+    words = rf"ends after {6 + len(broken)} of 15 trials: all 6 configurations are evaluated; noisy=True repeats them"
+    with pytest.warns(UserWarning, match=words) as warned:
+        run(flaky, budget=15, failures="ignore", max_consecutive_failures=9)
+    assert len(warned) == 1
+    assert sorted(calls[6:]) == broken
+
+
+def test_a_failure_that_is_ignored_is_repeated_without_a_warning():
+    study = create_study(SPACE, seed=1, initial_configs=CONFIGS, method="map", failures="ignore")
+    for number in range(6):
+        trial = ask(study)
+        if number == 3:
+            tell(study, trial, state=optuna.trial.TrialState.FAIL)
+        else:
+            tell(study, trial, float(number))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trial = ask(study)
+    assert config_of(trial) == CONFIGS[3]
+    tell(study, trial, 3.0)
+    with pytest.warns(UserWarning, match="^trial 7 repeats .* all 6 configurations are evaluated or running"):
+        ask(study)
+
+
 WARNS = r"^trial 3 repeats the configuration of trial \d: all 3 configurations are evaluated or running. End the study"
 
 

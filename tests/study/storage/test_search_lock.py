@@ -126,8 +126,8 @@ from slayr_py.study.model import design
 space = ConfigurationSpace({"a": [0, 1, 2, 3], "b": [0, 1, 2], "c": [0, 1]})
 journal, me, other = sys.argv[1:]
 unavailable = design.Design.unavailable
-def slowly(self, study, trial):  # between reading what others evaluate and storing what is suggested
-    known = unavailable(self, study, trial)
+def slowly(self, study, trial, fixed):  # between reading what others evaluate and storing what is suggested
+    known = unavailable(self, study, trial, fixed)
     time.sleep(0.1)
     return known
 design.Design.unavailable = slowly
