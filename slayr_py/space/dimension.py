@@ -138,6 +138,14 @@ class Dimension:
             raise SpaceError(f"parameter {self.name!r} is {value!r}; give an integer")
         return float(plain)
 
+    def is_number(self, value: object, number: float) -> bool:
+        """Return whether a value, legal or not, is evaluated as this level index or rounded number."""
+        try:
+            plain = self.number(value.item() if isinstance(value, np.generic) else value)
+        except SpaceError:
+            return False
+        return bool(self.rounded(np.array([plain]))[0] == number)
+
     def rounded(self, numbers: FloatArray) -> FloatArray:
         """Round numbers of a float parameter to ConfigSpace's decimals; return numbers of other kinds unchanged."""
         if self.kind != "float":

@@ -48,6 +48,12 @@ class Fixed:
         """Return where all fixed parameters are active, (n,)."""
         return np.asarray(encoded.active[:, self.columns].all(axis=1))
 
+    def differing(self, config: Mapping[str, object]) -> dict[str, object]:
+        """Return the values of a configuration, legal or not, that differ from the fixed ones."""
+        pairs = zip(self.dimensions, self.numbers, strict=True)
+        given = [(d, number, config[d.name]) for d, number in pairs if d.name in config]
+        return {d.name: value for d, number, value in given if not d.is_number(value, number)}
+
     def hold(self, encoded: Encoded) -> NDArray[np.bool_]:
         """Return which configurations have the fixed values, (n,)."""
         held = self.active(encoded)

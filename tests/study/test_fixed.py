@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import optuna
 import pytest
-from ConfigSpace import ConfigurationSpace, ForbiddenAndConjunction, ForbiddenEqualsClause
+from ConfigSpace import ConfigurationSpace, Float, ForbiddenAndConjunction, ForbiddenEqualsClause
 from testing_studies import bowl, suggestion
 
 from slayr_py.acquisition import suggest
@@ -214,6 +214,32 @@ def test_initial_configurations_get_the_fixed_values(plane):
     with pytest.warns(UserWarning, match=words):
         study = create_study(plane, seed=1, initial_configs=given, fixed={"y": 4.0})
     assert [ask(study).params for _ in range(3)] == [{"x": x, "y": 4.0} for x in (1.0, 2.0, 3.0)]
+
+
+def test_initial_configurations_that_only_differ_in_fixed_values_are_evaluated_once(plane):
+    """Configurations that were given twice are evaluated twice."""
+    given = [{"x": x, "y": y} for x, y in ((1.0, 4.0), (1.0, 3.0), (2.0, 3.0), (2.0, 3.0), (1.0, 4.0), (2.0, 5.0))]
+    words = r"5 \(y=5.0\); left out since they equal earlier ones: 1, 5$"
+    with pytest.warns(UserWarning, match=words):
+        study = create_study(plane, seed=1, initial_configs=given, fixed={"y": 4.0})
+    assert study.sampler.strategy.design.size == 4
+    assert [ask(study).params["x"] for _ in range(4)] == [1.0, 2.0, 2.0, 1.0]
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_values_that_are_evaluated_as_the_fixed_ones_are_not_replaced():
+    space = {"x": (0.0, 1.0), "lr": Float("lr", (1e-5, 0.1), log=True), "n": (0, 5), "c": ["u", "v"]}
+    fixed = {"x": 1 / 3, "lr": 1e-3 / 3, "n": 2.0}
+    given = [{**fixed, "c": "u"}, {"x": np.float64(1 / 3), "lr": 1e-3 / 3, "n": np.int64(2), "c": "v"}]
+    study = create_study(space, seed=1, initial_configs=given, fixed=fixed)
+    assert [ask(study).params["c"] for _ in range(2)] == ["u", "v"]
+
+
+@pytest.mark.parametrize("illegal", [99.0, "high", None])
+def test_an_illegal_value_is_replaced_too(plane, illegal):
+    with pytest.warns(UserWarning, match=rf"replace those of the initial configurations 0 \(y={illegal!r}\)$"):
+        study = create_study(plane, seed=1, initial_configs=[{"x": 1.0, "y": illegal}], fixed={"y": 4.0})
+    assert ask(study).params == {"x": 1.0, "y": 4.0}
 
 
 @pytest.mark.stan

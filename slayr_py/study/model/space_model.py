@@ -15,7 +15,6 @@ from optuna.trial import FrozenTrial
 from typing_extensions import Unpack
 
 from slayr_py.acquisition import OptimumPrior
-from slayr_py.arguments import plain_number
 from slayr_py.errors import DataError, SpaceError, listed
 from slayr_py.inference import FitKeywords, Posterior, as_stan_seed
 from slayr_py.space import Encoder, Fixed
@@ -110,29 +109,31 @@ class SpaceModel:
         self._prepared = False
 
     def _initial_configs(self, configs: Iterable[Mapping[str, Any]] | pd.DataFrame) -> list[Configuration]:
-        """Return the initial configurations of the user with the fixed values."""
-        kept = {} if self.fixed is None else self.fixed.values
+        """Return the initial configurations of the user with the fixed values, without those that these make equal."""
         rows = self.encoder.rows(configs)
-        self._warn_of_replaced(rows, kept)
+        kept = {} if self.fixed is None else self.fixed.values
         given = [self.encoder.configuration({**row, **kept} if isinstance(row, Mapping) else row) for row in rows]
         for i, broken in enumerate(self.encoder.broken(self.encoder.encode(given))):
             if broken:
                 raise SpaceError(f"initial configuration {i}: {broken}")
-        return given
+        if self.fixed is None:
+            return given
+        replaced = [self.fixed.differing(row) for row in rows]
+        first: dict[Configuration, int] = {}
+        equal = [i for i, config in enumerate(given) if replaced[first.setdefault(config, i)] != replaced[i]]
+        self._warn_of_replaced(kept, replaced, equal)
+        return [config for i, config in enumerate(given) if i not in equal]
 
-    def _warn_of_replaced(self, rows: Sequence[Any], kept: Mapping[str, Any]) -> None:
-        """Warn of values of initial configurations that are not evaluated."""
-        named = [(i, row, row.keys() & kept.keys()) for i, row in enumerate(rows) if isinstance(row, Mapping)]
-        replaced = [
-            f"{i} ({name}={row[name]!r})"
-            for i, row, names in named
-            for name in sorted(names)
-            if plain_number(row[name]) != kept[name]
-        ]
-        if replaced:
+    def _warn_of_replaced(
+        self, kept: Mapping[str, Any], replaced: Sequence[Mapping[str, Any]], equal: Sequence[int]
+    ) -> None:
+        """Warn of values of initial configurations that are not evaluated, and of those that became equal."""
+        shown = [f"{i} ({name}={row[name]!r})" for i, row in enumerate(replaced) for name in sorted(row)]
+        if shown:
             values = ", ".join(f"{name}={value!r}" for name, value in kept.items())
+            left_out = f"; left out since they equal earlier ones: {listed(equal)}" if equal else ""
             self.session.warn(
-                f"fixed values ({values}) replace those of the initial configurations {listed(replaced)}",
+                f"fixed values ({values}) replace those of the initial configurations {listed(shown)}{left_out}",
                 about="replaced",
             )
 
