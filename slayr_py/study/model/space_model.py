@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from ConfigSpace import Configuration
 from optuna import Study
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
 from slayr_py.acquisition import OptimumPrior
@@ -174,9 +174,11 @@ class SpaceModel:
         numbers, names = without_constraints(study)
         if numbers:
             which = "1 trial has" if len(numbers) == 1 else f"{len(numbers)} trials have"
+            every = len(numbers) == len(trials_of(study, (TrialState.COMPLETE,)))
+            none = ", and as no trial has all constraints, there is no best configuration" if every else ""
             self.session.warn(
                 f"{which} no value of constraint {' or '.join(map(repr, names))}: the model learns from their values, "
-                "but they are never the best; in ask and tell, trial.set_constraint(name, excess) stores one",
+                f"but they are never the best{none}; in ask and tell, trial.set_constraint(name, excess) stores one",
                 about="constraints",
             )
 

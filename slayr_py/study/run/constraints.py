@@ -14,6 +14,7 @@ from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, did_you_m
 from slayr_py.study.storage.attributes import BOUNDS_KEY, ERROR_KEY
 from slayr_py.study.storage.pieces import store_in_study, stored
 from slayr_py.study.storage.search_lock import search_lock
+from slayr_py.study.storage.workers import is_evaluating
 
 _FORM = re.compile(r"\s*(?P<name>[^<>=]*[^<>=\s])\s*(?P<relation><=|>=|<|>)\s*(?P<limit>[^<>=]+?)\s*")
 
@@ -86,8 +87,9 @@ def bind_constraints(study: Study, bounds: tuple[Constraint, ...] | None) -> Non
     """Record the bounds of a run in its study, or compare them with the recorded ones.
 
     Trials store by how much they exceed the bound of their own run, which another bound would not change. New names are
-    added, and bounds that a run leaves out are kept. A study of an earlier version, or of ask and tell, has no record
-    of the bounds on the numbers of its trials.
+    added, and bounds that a run leaves out are kept. A bound on a number that no trial has reported, and that none may
+    be about to report, is forgotten. A study of an earlier version, or of ask and tell, has no record of the bounds on
+    the numbers of its trials.
 
     Parameters
     ----------
@@ -104,14 +106,17 @@ def bind_constraints(study: Study, bounds: tuple[Constraint, ...] | None) -> Non
         texts = stored(study.user_attrs, BOUNDS_KEY)
         reported = {name for trial in study.get_trials(deepcopy=False) for name in trial.constraints}
         recorded = {bound.name: bound for bound in parse_constraints(texts or ())}
+        if not is_evaluating(study):
+            recorded = {name: bound for name, bound in recorded.items() if name in reported}
         started = recorded if texts is None else {name: _at_most_zero(name) for name in reported} | recorded
         for now in map(_at_most_zero, started) if bounds is None else bounds:
             if (before := started.get(now.name, now)) != now:
                 raise DataError(_changed(study, before, now, bounds is None))
         new = [bound for bound in bounds or () if bound.name not in recorded]
+        record = [str(bound) for bound in (*recorded.values(), *new)]
         # The numbers of an earlier version or of ask and tell are not known to be at most 0.
-        if new or (texts is None and not (bounds is None and reported)):
-            store_in_study(study, BOUNDS_KEY, [str(bound) for bound in (*recorded.values(), *new)])
+        if record != texts and not (texts is None and bounds is None and reported):
+            store_in_study(study, BOUNDS_KEY, record)
 
 
 def _changed(study: Study, before: Constraint, now: Constraint, by_default: bool) -> str:

@@ -210,6 +210,13 @@ def send_heartbeats(trial: Trial) -> Iterator[None]:
         thread.join()
 
 
+def is_evaluating(study: Study) -> bool:
+    """Return whether a trial is running, other than those of killed processes."""
+    storage = worker_storage(study)
+    left = len(storage.abandoned(id_of_study(study))) if storage is not None else 0
+    return len(study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))) > left
+
+
 def started_trials(study: Study) -> int:
     """Count the running and finished trials, without past experiments and those to resume after killed processes.
 

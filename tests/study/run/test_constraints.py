@@ -134,6 +134,53 @@ def test_a_resumed_study_may_have_more_or_fewer_constraints(tmp_path):
     assert len(study.trials) == 5 and study.user_attrs["slayr:bounds"] == ["memory <= 8", "time <= 2"]
 
 
+def _interrupted(config):
+    raise KeyboardInterrupt
+
+
+def _fragile(config):
+    raise ValueError("no value")
+
+
+@pytest.mark.parametrize(("objective", "error"), [(_interrupted, KeyboardInterrupt), (_fragile, ObjectiveError)])
+@pytest.mark.parametrize("other", [["memory <= 8"], None])
+def test_a_bound_that_no_trial_has_used_is_replaced(tmp_path, objective, error, other):
+    url = f"sqlite:///{tmp_path}/study.db"
+    with pytest.raises(error):
+        _run(url, 2, ["memory <= 80"], objective, max_consecutive_failures=1)
+    study = _run(url, 2, other).study
+    assert study.user_attrs["slayr:bounds"] == (other or [])
+    limit = 8 if other else 0
+    stored = [trial.constraints["memory"] + limit for trial in study.trials if trial.constraints]
+    assert stored == [10 * trial.params["x"] for trial in study.trials if trial.constraints] and stored
+    with pytest.raises(sl.DataError, match=f"constraint 'memory <= {limit}', not 'memory <= 80'"):
+        _run(url, 4, ["memory <= 80"])
+
+
+def test_the_bound_of_a_running_trial_is_kept(tmp_path):
+    """It stores by how much it exceeds this bound."""
+    url = f"sqlite:///{tmp_path}/study.db"
+
+    def during(config):
+        with pytest.raises(sl.DataError, match="constraint 'memory <= 8', not 'memory <= 4'"):
+            _run(url, 4, ["memory <= 4"])
+        return _memory(config)
+
+    assert len(_run(url, 1, ["memory <= 8"], during).study.trials[0].constraints) == 1
+
+
+def test_a_study_whose_trials_all_lack_a_constraint_has_no_best_configuration(tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    _run(url, 2, ["memory <= 8"])
+    words = (
+        "^3 trials have no value of constraint 'memory' or 'time': .* no trial has all constraints, there is no best"
+    )
+    with pytest.warns(UserWarning, match=words):
+        result = _run(url, 3, ["time <= 2"], lambda config: (config["x"], {"time": 1.0}))
+    with pytest.raises(sl.DataError, match="no feasible trial"):
+        _ = result.best_config
+
+
 @pytest.mark.parametrize("constraints", [["memory <= 4"], None])
 def test_a_study_without_a_record_of_its_bounds_is_resumed(tmp_path, constraints):
     """As an earlier version or ask and tell have left it: the bounds of its trials are unknown."""
