@@ -227,6 +227,24 @@ def test_the_search_explores_where_the_improvement_vanishes(branin_posterior):
 
 
 @pytest.mark.stan
+@pytest.mark.parametrize("fixed_number", [False, True])
+def test_a_noisy_front_moves_with_an_evaluation_without_numbers_too(fixed_number):
+    """The only level of the front does not improve on itself; without its configuration, its luck would count."""
+    space = ConfigurationSpace({"c": ["a", "b", "d"]} | ({"x": (0.0, 1.0)} if fixed_number else {}))
+    configs = [{"c": level} | ({"x": 0.5} if fixed_number else {}) for level in "abdabd"]
+    gp = sl.GaussianProcess(space, priors={"sigma_n": sl.LogNormal(-1, 0.1)}, warp="none")
+    posteriors = [
+        gp.fit(configs, y, method="laplace", seed=1) for y in ([0, 2, 3, 0.4, 2.4, 3.4], [1, 3, 2, 1.3, 3.3, 2.3])
+    ]
+    there = {"front": [[0.2, 1.15]], "reference": [4.0, 4.0], "noisy": True, "fixed": configs[0]}
+    with_it, without = (
+        suggest_tradeoff(posteriors, **there, configs=known, rng=np.random.default_rng(0)).value
+        for known in (configs[:1], None)
+    )
+    assert with_it < 1e-6 < 0.01 < without
+
+
+@pytest.mark.stan
 def test_searches_leave_the_worst_values_alone():
     """On the scale of the best value, the draws of a warp disagree about the values of known points that are bad."""
     space = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
