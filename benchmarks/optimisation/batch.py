@@ -28,7 +28,7 @@ from benchmarks.common.peers import hartmann6, one_core
 from benchmarks.common.problems import PROBLEMS
 from benchmarks.common.results import markdown, mean_cell
 from benchmarks.optimisation.peers import BoTorch, Optuna, peer
-from benchmarks.optimisation.report import BUDGETS, START, best_values, complete_samplers, rank_table
+from benchmarks.optimisation.report import START, best_values, budgets_up_to, complete_samplers, rank_table
 from benchmarks.optimisation.runs import add_run_arguments, processor_time, require_kind, trials_of
 
 NAMES = (
@@ -49,7 +49,7 @@ TIMED = 5
 
 def table(trials: Mapping[int, pd.DataFrame], samplers: Sequence[str], budget: int) -> str:
     """Return mean regrets with standard errors, and mean times of a suggestion, by size of the batch in Markdown."""
-    budgets = [b for b in BUDGETS if b <= budget] or [budget]
+    budgets = budgets_up_to(budget)
     heads = ["problem", "sampler", "batch", *(f"at {b}" for b in budgets), "seconds per suggestion", "runs"]
     lines = []
     for name in NAMES:
@@ -67,7 +67,7 @@ def table(trials: Mapping[int, pd.DataFrame], samplers: Sequence[str], budget: i
 
 def ranks(trials: Mapping[int, pd.DataFrame], samplers: Sequence[str], budget: int) -> str:
     """Return the average ranks of the samplers for each size of the batch in Markdown, if there are several."""
-    budgets = [b for b in BUDGETS if b <= budget] or [budget]
+    budgets = budgets_up_to(budget)
     tables = []
     for batch, stored in trials.items():
         best = best_values(stored, budgets)

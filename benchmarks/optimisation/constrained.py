@@ -22,7 +22,7 @@ from benchmarks.common.constrained_problems import CONSTRAINED
 from benchmarks.common.problems import Problem
 from benchmarks.common.results import markdown, mean_cell
 from benchmarks.optimisation.peers import Optuna
-from benchmarks.optimisation.report import BUDGETS, START, best_values, lost_table, rank_table
+from benchmarks.optimisation.report import START, best_values, budgets_up_to, lost_table, rank_table
 from benchmarks.optimisation.runs import add_run_arguments, require_kind, trials_of
 
 NAME = "constrained"
@@ -39,7 +39,7 @@ def table(trials: pd.DataFrame, problems: Mapping[str, Problem], samplers: Seque
     """
     if trials.empty:
         return "no stored trials"
-    budgets = [b for b in BUDGETS if b <= budget] or [budget]
+    budgets = budgets_up_to(budget)
     trials = finished(trials[trials["number"] < budget], max(budgets))
     if trials.empty:
         return "no finished runs"

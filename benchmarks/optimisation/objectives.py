@@ -31,6 +31,7 @@ from benchmarks.common.results import ResultFile, add_result_arguments, append, 
 from benchmarks.common.tradeoff_designs import DESIGNS
 from benchmarks.common.versions import write_versions
 from benchmarks.optimisation.peers import initial_design, keywords
+from benchmarks.optimisation.report import budgets_up_to
 from benchmarks.optimisation.runs import processor_time
 from benchmarks.optimisation.tradeoff_peers import BoTorchTradeoff
 from slayr_py.acquisition import hypervolume
@@ -233,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(f"{problem}, {sampler}, seed {seed}: {len(made)} evaluations", flush=True)
     rows = stored.rows()
     chosen = rows["problem"].isin(problems) & rows["sampler"].isin(options.samplers)
-    budgets = [b for b in suite.budgets if b <= budget] or [budget]
+    budgets = budgets_up_to(budget, suite.budgets)
     print(report(rows[chosen], options.samplers, budgets))
 
 

@@ -28,6 +28,11 @@ _ROUNDING = 1e-12  # relative difference between two ways to compute a mean
 _RUN = ["problem", "sampler", "seed"]
 
 
+def budgets_up_to(budget: int, budgets: Sequence[int] = BUDGETS) -> list[int]:
+    """Return the numbers of evaluations at which runs of this length are compared."""
+    return [b for b in budgets if b <= budget] or [budget]
+
+
 def with_best(trials: pd.DataFrame) -> pd.DataFrame:
     """Return the trials in their order with a column ``best``: the exact value of the best observation so far."""
     trials = trials.sort_values([*_RUN, "number"], ignore_index=True)
@@ -61,7 +66,7 @@ def report(trials: pd.DataFrame, problems: Mapping[str, Problem], samplers: Sequ
     """Return the tables of all problems in Markdown, up to a budget."""
     if trials.empty:
         return "no stored trials"
-    budgets = [b for b in BUDGETS if b <= budget] or [budget]
+    budgets = budgets_up_to(budget)
     best = best_values(trials, budgets)
     limit = limits(trials, problems)
     present = [name for name in samplers if name in best.index.unique("sampler")]

@@ -19,7 +19,7 @@ from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.problems import Problem
 from benchmarks.common.results import markdown, mean_cell
 from benchmarks.common.within_problems import WITHIN
-from benchmarks.optimisation.report import BUDGETS, START, best_values
+from benchmarks.optimisation.report import START, best_values, budgets_up_to
 from benchmarks.optimisation.runs import add_run_arguments, trials_of
 
 NAME = "within"
@@ -30,7 +30,7 @@ def table(trials: pd.DataFrame, problems: Mapping[str, Problem], samplers: Seque
     """Return the regret of the best value, the largest violation and the time of a suggestion, in Markdown."""
     if trials.empty:
         return "no stored trials"
-    budgets = [b for b in BUDGETS if b <= budget] or [budget]
+    budgets = budgets_up_to(budget)
     best = best_values(trials, budgets)
     groups = trials.groupby(["problem", "sampler"])
     violation = groups["violation"].max()

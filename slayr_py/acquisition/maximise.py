@@ -283,9 +283,14 @@ def _standardised(posterior: Posterior, best: float) -> float:
     return (check_number("best", best, least=-np.inf) - posterior.y_mean) / posterior.y_sd
 
 
-def standardised_error(posterior: Posterior, error: float | None) -> float | None:
-    """Return the known error of further evaluations on the scale of the targets, from that in the user's units."""
-    return None if error is None else check_number("error", error, least=0) / abs(posterior.y_sd)
+def standardised_error(posterior: Posterior, error: float | None) -> float:
+    """Return the known error of further evaluations on the scale of the targets, from that in the user's units.
+
+    None stands for the default, see `suggest`.
+    """
+    if error is None:
+        return recent_error(posterior.targets.y_sd)
+    return check_number("error", error, least=0) / abs(posterior.y_sd)
 
 
 def _merit(
@@ -309,9 +314,8 @@ def _merit(
             "recommended one and, if there is one, another that may be better"
         )
     known = standardised_error(posterior, error)
-    exact = not len(compared) and not (recent_error(posterior.targets.y_sd) if known is None else known)
     # Just beside an exact value on a slope, some improvement is certain: its probability keeps the noise.
-    exact = exact and criterion.is_of_means
+    exact = criterion.is_of_means and not len(compared) and known == 0
     predictor = posterior.predictor(n_draws).with_error(known).with_pending(running, exact=exact)
     if len(compared) and criterion.is_of_means:
         beyond = best - _standardised(posterior, float(posterior.predict(compared[:1]).centre_and_spread()[0][0]))

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -128,11 +129,14 @@ class _Sheet:
         held = (cell for row in rows for name, cell in zip(self.header, row, strict=True) if name in numbers)
         self.decimal = decimal_mark(self.separator, held)
 
+    @cached_property
+    def has_states(self) -> bool:
+        """Whether there is a column ``state`` as in a table of trials."""
+        return STATE in self.header and STATE not in self.held and are_states(self.cells[STATE], str(self.path))
+
     def trial_states(self) -> pd.Series[Any]:
-        """Return the states that the column ``state`` of a table of trials has, else empty texts."""
-        if STATE in self.header and STATE not in self.held and are_states(self.cells[STATE], str(self.path)):
-            return self.cells[STATE]
-        return pd.Series("", index=self.cells.index)
+        """Return the states that a table of trials has, else empty texts."""
+        return self.cells[STATE] if self.has_states else pd.Series("", index=self.cells.index)
 
     def leave_out(self, chosen: pd.Series[bool], why: str) -> None:
         if rows := self._rows(chosen):
@@ -162,9 +166,8 @@ class _Sheet:
                 read[column.name] = self._values(name, cells, column.parse)
         missing = read[[column.name for column in self.results]].isna().any(axis=1)
         read[STATE] = self._states(missing, failed)
-        known = {*self.held, *OF_TRIALS, self.status or STATUS}
-        if STATE in self.header and STATE not in self.held and not are_states(self.cells[STATE], str(self.path)):
-            known.remove(STATE)
+        of_trials = [name for name in OF_TRIALS if name != STATE or self.has_states]
+        known = {*self.held, *of_trials, self.status or STATUS}
         if others := [name for name in self.header if name not in known]:
             names = {STATE, self.status or STATUS, *(name for column in self.columns for name in column.accepted)}
             parameters = [column for column in self.columns if column.title in self.space]
