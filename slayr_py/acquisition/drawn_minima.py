@@ -109,6 +109,12 @@ class JointDraws:
             known[key] = min(value, known.get(key, value))
         return replace(self, known=known)
 
+    def excluding(self, infeasible: Encoded | None) -> JointDraws:
+        """Return the functions without known infeasible configurations, unless they have exact values."""
+        if infeasible is None:
+            return self
+        return self.knowing(infeasible, np.full(len(infeasible), self.sign * np.inf))
+
     def at(self, new: Encoded) -> FloatArray:
         """Return the values at m configurations that are feasible, (k, m)."""
         values = self.sign * self.functions(new)

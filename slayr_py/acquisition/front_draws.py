@@ -24,6 +24,7 @@ from slayr_py.acquisition.boxes import hypervolume, non_dominated
 from slayr_py.acquisition.candidates import Candidates, candidates
 from slayr_py.acquisition.drawn_minima import functions_of
 from slayr_py.acquisition.feasibility import Feasibility, infeasible
+from slayr_py.acquisition.identity import keys
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, Fixed, FloatArray
 
@@ -74,6 +75,8 @@ class FrontTask:
         Models of failures and of constraints; each function has its own feasible configurations.
     fixed : Fixed, optional
         Values that all configurations have.
+    infeasible : Encoded, optional
+        Configurations that are known to be infeasible; none of them is on a front, except evaluated ones.
     """
 
     posteriors: Sequence[Posterior]
@@ -82,6 +85,7 @@ class FrontTask:
     scales: Sequence[float]
     feasibility: Sequence[Posterior] = ()
     fixed: Fixed | None = None
+    infeasible: Encoded | None = None
 
     @property
     def n_functions(self) -> int:
@@ -135,6 +139,9 @@ class FrontTask:
         for model in self.feasibility:
             functions = functions_of(model, both, rng, n_draws, self.n_functions)
             values[:, n:][infeasible(model, functions(pool))] = np.inf
+        if self.infeasible is not None:
+            excluded = set(keys(self.infeasible))
+            values[:, n:][:, [key in excluded for key in keys(pool)]] = np.inf
         return values[:, :n], values[:, n:]
 
     @cached_property

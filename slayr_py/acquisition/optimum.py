@@ -93,8 +93,7 @@ def sample_optima(
     draws = JointDraws.draw(posterior, both, rng, feasibility, _DRAWS, _FUNCTIONS, scale, best)
     if exact is not None:
         draws = draws.knowing(evaluated, exact)
-    if infeasible is not None:
-        draws = draws.knowing(infeasible, np.full(len(infeasible), draws.sign * np.inf))
+    draws = draws.excluding(infeasible)
     at_evaluated = draws.at(evaluated)
     rows = distinct(evaluated)
     pool = Candidates.at(evaluated[rows], rng, fixed).join(anchors).join(candidates(posterior, rng, _ELSEWHERE, fixed))

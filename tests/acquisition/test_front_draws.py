@@ -87,6 +87,19 @@ def test_a_constraint_moves_the_front():
     assert 0.85 < np.median(gained) / missing < 1.1
 
 
+def test_a_configuration_known_to_be_infeasible_is_on_no_front():
+    """The model of failures does not exclude the best level; an evaluated one counts although it failed once."""
+    space = ConfigurationSpace({"c": ["a", "b", "c", "d"]})
+    values = np.array([[0.5, 0.5], [0.2, 0.8], [0.8, 0.2], [0.0, 0.0]])
+    levels = task(space, [{"c": c} for c in "abcd"], values, 3)
+    known = replace(levels, infeasible=levels.posteriors[0].train[[3, 0]])
+    rng = np.random.default_rng(1)
+    assert np.quantile(draw_fronts(levels, rng).gained, 0.05) > 0.3
+    drawn = draw_fronts(known, rng)
+    assert drawn.gained.max() < 0.1
+    np.testing.assert_allclose(np.mean([len(front) for front in drawn.fronts]), 3.0, atol=0.1)
+
+
 def test_spaces_of_levels_or_of_one_configuration_have_fronts():
     for levels in (["a", "b"], ["a", "b", "c", "d"]):
         space = ConfigurationSpace({"c": levels})

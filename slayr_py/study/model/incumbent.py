@@ -15,7 +15,7 @@ from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.prediction_error import inflation_of
 from slayr_py.study.storage.objectives import default_reference, given_reference, goals_of
-from slayr_py.study.storage.trials import Observations
+from slayr_py.study.storage.trials import Observations, known_infeasible
 from slayr_py.threads import one_thread
 
 _DRAWS = 64  # by which the runner-up is chosen
@@ -129,7 +129,10 @@ def front_task(
     with one_thread():
         pairs = zip(posteriors, observed, strict=True)
         scales = [inflation_of(study, posterior, each, j) for j, (posterior, each) in enumerate(pairs)]
-    return FrontTask(posteriors, rows, point, scales, feasibility, fixed)
+    space = posteriors[0].encoder.space
+    known = [] if noisy else known_infeasible(study, space, observed[0].penalties)
+    infeasible = posteriors[0].encoder.encode(known) if known else None
+    return FrontTask(posteriors, rows, point, scales, feasibility, fixed, infeasible)
 
 
 class _Known(NamedTuple):

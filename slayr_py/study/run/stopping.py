@@ -23,7 +23,7 @@ from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import REGRET_KEY, regret_records, stopping_record
 from slayr_py.study.storage.objectives import given_reference, goals_of
 from slayr_py.study.storage.optuna_private import is_in_loop, partly_fixed
-from slayr_py.study.storage.trials import Observations
+from slayr_py.study.storage.trials import Observations, known_infeasible
 from slayr_py.threads import ignoring_underflow, one_thread
 
 _STREAM = 3  # of the random numbers of a study and a number of observations; 0 to 2 belong to suggestions
@@ -233,7 +233,12 @@ def _sample_one(
     feasibility = [fit.posterior for fit in fitted.feasibility]
     inflation = inflation_of(study, fitted.posterior, first)
     incumbent = fitted.posterior.train[[row]]
-    regret = sample_regret(fitted.posterior, incumbent, rng, feasibility, declared.fixed_for_run(study), inflation)
+    encoder = fitted.posterior.encoder
+    infeasible = None
+    if not counts_as_noisy(declared.options, observed):
+        infeasible = encoder.encode(known_infeasible(study, encoder.space, first.penalties))
+    fixed = declared.fixed_for_run(study)
+    regret = sample_regret(fitted.posterior, incumbent, rng, feasibility, fixed, inflation, infeasible)
     return Sampled(first, first.numbers[row], inflation, regret)
 
 

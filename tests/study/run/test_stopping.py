@@ -248,3 +248,21 @@ def test_a_looser_rule_that_has_stopped_keeps_its_estimate_unless_it_is_about_ot
     assert stored(loose(epsilon=3.0)) == (3.0, True)
     study.sampler = StanGPSampler(LINE, n_initial=4, seed=1, fixed={"x": 0.5})
     assert stored(loose()) == (1.0, False)
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize(("failures", "least", "most"), [("learn", 0.0, 1e-6), ("ignore", 1.0, 20.0)])
+def test_where_all_configurations_are_evaluated_no_regret_is_where_they_failed(failures, least, most, several, sign):
+    """The model believes the three that failed to be better than all others."""
+    goal = "minimize" if sign > 0 else "maximize"
+    goals = {"directions": [goal, goal]} if several else {"direction": goal}
+    numbers = [{"n": n} for n in range(10)]
+    study = create_study({"n": (0, 9)}, initial_configs=numbers, seed=1, method="map", failures=failures, **goals)
+    for n in range(10):
+        if n < 3:
+            sl.study.tell(study, sl.study.ask(study), state=optuna.trial.TrialState.FAIL)
+        else:
+            sl.study.tell(study, sl.study.ask(study), [sign * n, sign * (9 - n)] if several else sign * n)
+    assert least <= sl.Regret(0.1).estimate(study).mean <= most
