@@ -36,12 +36,16 @@ class Indices(NamedTuple):
     ----------
     first, total : (k, D) float64
         First-order and total indices, 0 <= first <= total <= 1; NaN for a constant function.
+    means : (2, D) float64
+        Means of both over the functions that are not constant, within the same bounds; NaN if there are none. Those of
+        estimates are means of what is not bounded yet: bounds cut off one side of the errors of indices near them.
     error : float
-        Largest standard error of a mean over the functions from the Monte Carlo integration; 0 for quadrature.
+        Largest standard error of ``means`` from the Monte Carlo integration; 0 for quadrature.
     """
 
     first: FloatArray
     total: FloatArray
+    means: FloatArray
     error: float
 
 
@@ -53,6 +57,17 @@ def bounded(first: FloatArray, total: FloatArray) -> tuple[FloatArray, FloatArra
     """
     total = np.clip(total, 0.0, 1.0)
     return np.clip(first, 0.0, total), total
+
+
+def means_of(first: FloatArray, total: FloatArray) -> FloatArray:
+    """Return the means (2, D) of estimates (k, D) over the functions, within their bounds.
+
+    NaN is left out. The estimate of a first-order index has no lower bound; one below -1 counts as -1.
+    """
+    varies = np.isfinite(total).all(axis=1)
+    if not varies.any():
+        return np.full((2, total.shape[1]), np.nan)
+    return np.stack(bounded(np.maximum(first[varies], -1.0).mean(axis=0), total[varies].mean(axis=0)))
 
 
 def pick_freeze(
@@ -82,10 +97,9 @@ def pick_freeze(
     elif varies.any():
         averages = _Averages.of(_scaled(f[:, varies]))
         first[varies], total[varies] = averages.indices(np.arange(repeats))
-        rest = [averages.indices(np.delete(np.arange(repeats), r)) for r in range(repeats)]
-        means = np.array(rest).mean(axis=2)
-        error = float(np.sqrt((repeats - 1) * np.var(means, axis=0)).max())
-    return Indices(first, total, error)
+        rest = [means_of(*averages.indices(np.delete(np.arange(repeats), r))) for r in range(repeats)]
+        error = float(np.sqrt((repeats - 1) * np.var(rest, axis=0)).max())
+    return Indices(*bounded(first, total), means_of(first, total), error)
 
 
 def _evaluate(
@@ -131,13 +145,13 @@ class _Averages(NamedTuple):
         return cls(*(x.mean(axis=-1) for x in (a, b, c, *halves, np.square(0.5 * (b + c)), 0.5 * np.square(b - c))))
 
     def indices(self, repeats: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
-        """Return first-order and total indices (k, D) from some of the repeats."""
+        """Return estimates of first-order and total indices (k, D), not within their bounds, from some repeats."""
         mean = _Averages(*(average[repeats].mean(axis=0) for average in self))
         centre = 0.5 * (mean.b + mean.c)
         first = mean.first - centre * (mean.c - mean.a)
         of_first = _variance(mean.between, mean.alone, centre)
         of_total = _variance(mean.total, mean.without, 0.5 * (mean.a + mean.c))
-        return bounded(_ratio(first, of_first), _ratio(mean.total, of_total))
+        return _ratio(first, of_first), _ratio(mean.total, of_total)
 
 
 def _variance(half_square: FloatArray, square_of_mean: FloatArray, centre: FloatArray) -> FloatArray:

@@ -25,7 +25,7 @@ import numpy as np
 
 from slayr_py.inference.functions import Expansion
 from slayr_py.inference.sensitivity.inputs import Rule, quadrature
-from slayr_py.inference.sensitivity.pick_freeze import Indices, bounded
+from slayr_py.inference.sensitivity.pick_freeze import Indices, bounded, means_of
 from slayr_py.kernels import Draws, Kernel
 from slayr_py.space import Encoded, Encoder, FloatArray
 
@@ -56,7 +56,7 @@ def product_indices(expansions: Sequence[Expansion], encoder: Encoder) -> Indice
         varies = np.isfinite(difference)
         if not varies.any() or difference[varies].mean() <= _RESOLVED:
             first, total = bounded(first, total)  # up to rounding errors they are
-            return Indices(first, total, 0.0)
+            return Indices(first, total, means_of(first, total), 0.0)
     return None
 
 

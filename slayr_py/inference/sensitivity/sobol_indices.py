@@ -98,10 +98,11 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
             stacklevel=level_outside(),
         )
     columns: dict[str, FloatArray] = {}
-    for name, values in (("first", indices.first[varies]), ("total", indices.total[varies])):
+    pairs = zip(("first", "total"), indices.means, (indices.first[varies], indices.total[varies]), strict=True)
+    for name, means, values in pairs:
         if len(values):
             low, high = np.quantile(values, _INTERVAL, axis=0)
-            columns |= {name: values.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
+            columns |= {name: means, f"{name}_low": low, f"{name}_high": high}
         else:
             columns |= dict.fromkeys((name, f"{name}_low", f"{name}_high"), np.full(len(encoder.names), np.nan))
     table = pd.DataFrame(columns, index=pd.Index(encoder.names, name="parameter"))

@@ -137,6 +137,22 @@ def test_a_value_that_only_one_of_the_mixed_designs_has_gives_no_index_above_1()
     assert np.all((found.first >= 0) & (found.first <= found.total) & (found.total <= 1))
 
 
+def test_the_mean_of_a_small_index_has_no_bias_from_its_bound():
+    """Bounded before the mean, the third index, which is 0, would be 0.011 on average."""
+    shifts = np.random.default_rng(0).random((48, 1, 3))
+
+    def values(points):
+        x = -np.pi + 2 * np.pi * ((points.unit_values + shifts) % 1)
+        return ishigami(np.moveaxis(x, 2, 0))
+
+    seeds = map(np.random.default_rng, range(20))
+    found = [pick_freeze(values, Encoder(CUBE), 256, 4, rng) for rng in seeds]
+    means = np.mean([each.means for each in found], axis=0)
+    np.testing.assert_allclose(means, ishigami_indices(), atol=0.004)
+    assert np.mean([each.first[:, 2].mean() for each in found]) > 0.01
+    assert np.all([0 <= each.means[0, 2] <= each.means[1, 2] for each in found])
+
+
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_the_only_parameter_has_all_of_the_variance(k):
     def values(points):
