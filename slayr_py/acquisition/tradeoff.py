@@ -88,12 +88,11 @@ def suggest_tradeoff(
         known = [None] * len(posteriors) if errors is None else errors
         if len(known) != len(posteriors):
             raise DataError(f"errors has {len(known)} numbers for the {len(posteriors)} objectives")
-        predictors = [
-            posterior.predictor(search.most)
-            .with_error(standardised_error(posterior, error))
-            .with_pending(search.running, exact=not noisy)
-            for posterior, error in zip(posteriors, known, strict=True)
-        ]
+        predictors = []
+        for posterior, given_error in zip(posteriors, known, strict=True):
+            further = standardised_error(posterior, given_error)
+            predictor = posterior.predictor(search.most).with_error(further)
+            predictors.append(predictor.with_pending(search.running, exact=not noisy and further == 0))
         compared = None if configs is None else posteriors[0].encoder.encode(configs)
         if compared is not None and len(compared) != len(values):
             raise DataError(f"configs has {len(compared)} configurations for the {len(values)} values of front")

@@ -63,16 +63,17 @@ def test_beside_a_running_evaluation_an_exact_objective_improves_on_nothing(obje
     recommended = [{"x": POINTS[best, 0], "y": POINTS[best, 1]}]
     several = {"front": [[BOWL[best], POINTS[best, 0]]], "reference": [1.0, 1.0]}
 
-    def value(pending, noisy):
+    def value(pending, noisy, error=None):
         options = {"rng": np.random.default_rng(0), "pending": pending, "fixed": {"x": 0.36, "y": 0.41}}
         if objectives == 2:
-            return suggest_tradeoff(posteriors, **several, noisy=noisy, **options).value
+            return suggest_tradeoff(posteriors, **several, noisy=noisy, errors=[error, error], **options).value
         options["recommended"] = recommended if noisy else ()
-        return suggest(posteriors[0], best=BOWL[best], t=1, **options).value
+        return suggest(posteriors[0], best=BOWL[best], t=1, error=error, **options).value
 
     beside = [{"x": 0.36, "y": 0.411}]
     assert value(beside, noisy=False) < 0.02 * value([], noisy=False)
     assert value(beside, noisy=True) > 0.1 * value([], noisy=True)
+    assert value(beside, noisy=False, error=0.5) > 0.1 * value([], noisy=False, error=0.5)
 
 
 @pytest.mark.parametrize("objectives", [1, 2])
