@@ -319,7 +319,9 @@ def _merit(
     predictor = posterior.predictor(n_draws).with_error(known).with_pending(running, exact=exact)
     if len(compared) and criterion.is_of_means:
         beyond = best - _standardised(posterior, float(posterior.predict(compared[:1]).centre_and_spread()[0][0]))
-        predictor = predictor.compared(compared).linearised(beyond, believed)
+        if believed is not None:
+            believed = believed[~Taken(compared[:1], 0.0).contains(believed)]
+        predictor = predictor.compared(compared, believed).linearised(beyond)
     else:
         predictor = predictor.linearised(best, believed)
     state = State(best, t, len(posterior.encoder.names))

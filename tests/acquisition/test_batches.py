@@ -72,7 +72,8 @@ def test_beside_a_running_evaluation_an_exact_objective_improves_on_nothing(obje
 
     beside = [{"x": 0.36, "y": 0.411}]
     assert value(beside, noisy=False) < 0.02 * value([], noisy=False)
-    assert value(beside, noisy=True) > 0.1 * value([], noisy=True)
+    # Of one objective, what draws believe of both is left out: only what the next value may change stays.
+    assert value(beside, noisy=True) > 0.03 * value([], noisy=True)
     assert value(beside, noisy=False, error=0.5) > 0.1 * value([], noisy=False, error=0.5)
 
 

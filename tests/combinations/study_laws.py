@@ -81,7 +81,8 @@ def the_suggestion_is_legal_and_new(scenario: Scenario) -> None:
 def expected_improvement_is_that_of_a_textbook(scenario: Scenario) -> None:
     """Every draw improves on the best value and on the values that it believes at running evaluations.
 
-    If values are noisy, posterior means improve by a noisy evaluation on that of the recommended configuration.
+    If values are noisy, posterior means improve by a noisy evaluation on that of the recommended configuration, or of
+    the running one that a draw believes to be better, to which the recommended one is the runner-up.
     """
     told = scenario.told
     running = scenario.encoder.encode(told.pending)
@@ -102,7 +103,10 @@ def expected_improvement_is_that_of_a_textbook(scenario: Scenario) -> None:
             improvement = knowing.expected_improvement(chosen, np.min(believed, initial=best))[0]
         else:
             compared = scenario.encoder.encode(recommended)
-            incumbent = np.min(believed, initial=draw.untransformed(draw.predict(compared[:1])[0])[0])
+            incumbent = draw.untransformed(draw.predict(compared[:1])[0])[0]
+            if np.min(believed, initial=incumbent) < incumbent:
+                incumbent = np.min(believed)
+                compared = running[[np.argmin(believed)]].concatenate(compared[:1])
             improvement = knowing.improvement_of_means(chosen, compared, incumbent)
         improvements.append(improvement)
     close(told.record["acquisition"]["value"], mixture.average(improvements), 0.05 if scenario.is_stack else 1e-4)

@@ -79,15 +79,41 @@ class Compared:
 
 @dataclass(frozen=True, eq=False)
 class Recommended(Compared):
-    """The recommended configuration and, as a second row, the runner-up if there is one; k = 1.
+    """The best configuration and, as a second one, the runner-up if there is one, q of them; k = 1.
 
     Attributes
     ----------
+    configs : Encoded
+        Those that are one of these under some draw.
+    choice : (s, q) int64
+        The row of each of them in ``configs``.
     prior : (s, 1) float64
-        Variance of the transformed function at the recommended configuration, before the observations.
+        Variance of the transformed function at the best configuration, before the observations.
     """
 
+    choice: NDArray[np.intp]
     prior: FloatArray
+
+    @classmethod
+    def of(cls, known: Compared, prior: FloatArray, choice: NDArray[np.intp]) -> Self:
+        """Return these rows (s, q) of known configurations, whose prior variances are (s, r)."""
+        used, rows = np.unique(choice, return_inverse=True)
+        each = choice[..., None]
+        means = np.take_along_axis(known.means, choice, axis=1)
+        return cls(
+            configs=known.configs[used],
+            means=means,
+            goal=means[:, :1],
+            solved=np.take_along_axis(known.solved, each, axis=1),
+            weights=np.take_along_axis(known.weights, each, axis=1),
+            choice=rows.reshape(choice.shape),
+            prior=np.take_along_axis(prior, choice[:, :1], axis=1),
+        )
+
+    def chosen(self, values: FloatArray) -> FloatArray:
+        """Return those (s, m, q) of the best and the runner-up from values (s, m, r) at ``configs``; more axes stay."""
+        choice = self.choice[(slice(None), None, slice(None), *(None,) * (values.ndim - 3))]
+        return np.take_along_axis(values, choice, axis=2)
 
     def change(self, mean: FloatArray, variance: FloatArray, covariances: FloatArray, noise: FloatArray) -> Change:
         """Return what an evaluation changes.

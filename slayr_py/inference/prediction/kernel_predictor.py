@@ -171,19 +171,29 @@ class KernelPredictor(Predictor):
         return replace(self, error=error)
 
     @override
-    def compared(self, recommended: Encoded | None) -> Self:
+    def compared(self, recommended: Encoded | None, believed: Encoded | None = None) -> Self:
         if recommended is None:
             return self if self.rivals is None else replace(self, rivals=None)
-        solved, weights, means = self._known(recommended)
-        prior = self.kernel.diagonal(recommended[:1], self.draws)
-        return replace(self, rivals=Recommended(recommended, means, means[:, :1], solved, weights, prior))
+        q = len(recommended)
+        choice = np.tile(np.arange(q), (self.n_draws, 1))
+        if believed is None or not len(believed):
+            known = self._known(recommended)
+        else:
+            known = self._known(recommended.concatenate(believed))
+            best = np.argmin(np.delete(known.means, np.arange(1, q), axis=1), axis=1)
+            better = best > 0  # than the recommended one, which becomes the runner-up
+            choice = np.column_stack([choice[:, 0], choice[:, -1]])
+            choice[better, 0] = best[better] + q - 1
+            choice[better, 1] = 0
+        prior = self.kernel.diagonal(known.configs, self.draws)
+        return replace(self, rivals=Recommended.of(known, prior, choice))
 
     @override
     def beside(self, front: Encoded, values: FloatArray) -> Self:
-        solved, weights, means = self._known(front)
-        goal = np.broadcast_to(values, means.shape)
+        known = self._known(front)
+        goal = np.broadcast_to(values, known.means.shape)
         goal = goal if self.warp is None else warped(goal, self.warp, self.pivot)
-        return replace(self, front=Compared(front, means, goal, solved, weights))
+        return replace(self, front=replace(known, goal=goal))
 
     @override
     def front_moments(self, new: Encoded) -> tuple[FloatArray, FloatArray]:
@@ -219,10 +229,11 @@ class KernelPredictor(Predictor):
             shift = front.goal - front.means
         return FrontMoments.of(mean, variance, covariances, shift, self.noise)
 
-    def _known(self, new: Encoded) -> tuple[FloatArray, FloatArray, FloatArray]:
-        r"""Return L \ k(X, x) and K^-1 k(X, x), (s, q, n), and the means (s, q) at q configurations."""
+    def _known(self, new: Encoded) -> Compared:
+        """Return what others are compared with at q configurations, with their means to improve on."""
         solved = self._solve(self.kernel.cross(new, self.train, self.draws))
-        return solved, self._precision(solved), self._moments(new, solved)[0]
+        means = self._moments(new, solved)[0]
+        return Compared(new, means, means, solved, self._precision(solved))
 
     @property
     @override
@@ -323,7 +334,9 @@ class KernelPredictor(Predictor):
     def moments_with_gradient(self, new: Encoded) -> Moments:
         (mean, variance, mean_gradient, variance_gradient), solved, slope = self._moments_and_slopes(new)
         if self.rivals is not None:
-            prior, slope_of_prior = self.kernel.cross_gradient(new, self.rivals.configs, self.draws)
+            prior, slope_of_prior = map(
+                self.rivals.chosen, self.kernel.cross_gradient(new, self.rivals.configs, self.draws)
+            )
             change = self.rivals.change(mean, variance, self.rivals.covariances(prior, solved), self.noise)
             covariance_gradient = slope_of_prior - self.rivals.weights[:, None] @ slope
             sd_gradient = change.by_variance[..., None] * variance_gradient
@@ -417,7 +430,7 @@ class KernelPredictor(Predictor):
             mean, variance = self._moments(new, solved)
             change = None
             if self.rivals is not None:
-                prior = self.kernel.cross(new, self.rivals.configs, self.draws)
+                prior = self.rivals.chosen(self.kernel.cross(new, self.rivals.configs, self.draws))
                 change = self.rivals.change(mean, variance, self.rivals.covariances(prior, solved), self.noise)
             last = (new, mean, variance, change)
             object.__setattr__(self, "last", last)

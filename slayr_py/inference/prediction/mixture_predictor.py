@@ -99,8 +99,8 @@ class MixturePredictor(Predictor):
         return type(self)([part.with_error(error) for part in self.parts], self.rows)
 
     @override
-    def compared(self, recommended: Encoded | None) -> Self:
-        return type(self)([part.compared(recommended) for part in self.parts], self.rows)
+    def compared(self, recommended: Encoded | None, believed: Encoded | None = None) -> Self:
+        return type(self)([part.compared(recommended, believed) for part in self.parts], self.rows)
 
     @override
     def beside(self, front: Encoded, values: FloatArray) -> Self:

@@ -59,7 +59,7 @@ class Predictor(ABC):
         """Number of draws."""
 
     @abstractmethod
-    def compared(self, recommended: Encoded | None) -> Self:
+    def compared(self, recommended: Encoded | None, believed: Encoded | None = None) -> Self:
         r"""Return a predictor for improvements of the posterior mean on that at one configuration, by an evaluation.
 
         A noisy evaluation at x~ changes the posterior means there and at the recommended x* together. Their difference
@@ -80,10 +80,16 @@ class Predictor(ABC):
         Under a draw that believes x2 to be better already, by a difference d, an evaluation is worth what it may
         change: E[max(d + sd z, 0)] - d, which is the improvement from -d.
 
+        Under a draw that believes a running configuration to be better than x*, it takes the place of x*, and x* that
+        of the runner-up. Without this, another evaluation beside it would be compared with x*, from which it differs,
+        and a batch would repeat one configuration.
+
         Parameters
         ----------
         recommended : (1,) or (2,) Encoded or None
             None: moments of the function again. The order is `with_pending`, this and `linearised`.
+        believed : Encoded, optional
+            Running configurations other than x*.
         """
 
     @abstractmethod
@@ -129,7 +135,7 @@ class Predictor(ABC):
 
         The value to improve on, :attr:`incumbent`, is ``best`` or, if it is smaller, the smallest of the values
         T^-1(mean) that a draw believes at pending configurations. If it is `compared`, ``best`` is what is added to the
-        value that a draw has for the recommended configuration. The variance alone falls near a pending
+        value that a draw has for the best configuration. The variance alone falls near a pending
         configuration: without this, a configuration beside it would keep the whole improvement of a mean that is
         smaller than ``best``, and a batch would collapse.
 

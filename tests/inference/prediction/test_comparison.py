@@ -28,7 +28,7 @@ def test_the_larger_of_two_tiny_improvements_is_promised():
     """They are about 1e-350, which is 0 in double precision."""
     means = np.array([[0.0, 39.8]])  # recommended, runner-up
     new = np.array([[39.6, 40.0]])
-    compared = Recommended(None, means, means[:, :1], None, None, np.ones((1, 1)))
+    compared = Recommended(None, means, means[:, :1], None, None, None, np.ones((1, 1)))
     # One evaluation moves all differences from the recommended mean by a standard deviation of 1.
     covariances = np.zeros((1, 2, 2))
     covariances[..., 1] = np.sqrt(2)
@@ -43,7 +43,7 @@ def compared_with(runner_up, covariance_with_it=0.2):
     """Return the change by an evaluation of x*, whose mean is 0, and of another configuration; noise 0.5."""
     means = np.array([[0.0, runner_up]])
     covariances = np.array([[[1.0, covariance_with_it], [0.3, 0.5]]])
-    return Recommended(None, means, means[:, :1], None, None, np.ones((1, 1))).change(
+    return Recommended(None, means, means[:, :1], None, None, None, np.ones((1, 1))).change(
         np.array([[0.0, 0.4]]), np.ones((1, 2)), covariances, np.full((1, 1), 0.5)
     )
 
@@ -71,7 +71,7 @@ def test_a_value_to_improve_on_beyond_the_recommended_one_decides_too():
     means = np.array([[0.0, 0.3]])
     covariances = np.array([[[0.6, -0.2]]])
     for goal, is_new in [(0.0, True), (-3.0, False)]:
-        compared = Recommended(None, means, np.full((1, 1), goal), None, None, np.ones((1, 1)))
+        compared = Recommended(None, means, np.full((1, 1), goal), None, None, None, np.ones((1, 1)))
         change = compared.change(np.array([[-0.1]]), np.ones((1, 1)), covariances, np.zeros((1, 1)))
         assert change.is_new[0, 0] == is_new
 

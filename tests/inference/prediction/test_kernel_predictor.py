@@ -260,12 +260,39 @@ def observations_behind(predictor):
     return predictor.draws["mu"][:, None] + np.einsum("sij,sj->si", covariance, predictor.weights)
 
 
+@pytest.mark.stan
+@pytest.mark.parametrize("fixture", ["branin_posterior", "mixed_posterior"])
+@pytest.mark.parametrize("several", [False, True])
+def test_a_running_configuration_that_a_draw_believes_to_be_better_is_compared_with(several, fixture, request):
+    """The recommended one is its runner-up."""
+    posterior = request.getfixturevalue(fixture)
+    encoder = posterior.encoder
+    points = encoder.encode(encoder.sobol(64, 50))
+    alike = points[np.argsort(posterior.predictor(20).moments(points)[0].mean(axis=0))[28:33]]
+    recommended = alike[: 2 if several else 1]
+    running = alike[2:]
+    new = encoder.encode(encoder.sobol(4, 51)).concatenate(running)
+    predictor = posterior.predictor(20).with_pending(running)
+    found = predictor.compared(recommended, running).linearised(-0.1)
+    values = predictor.moments(recommended[:1].concatenate(running))[0]
+    best = values.argmin(axis=1)
+    assert len(set(best)) > 1
+    np.testing.assert_allclose(found.incumbent, values.min(axis=1, keepdims=True) - 0.1)
+    for i, chosen in enumerate(best):
+        pair = running[[chosen - 1]].concatenate(recommended[:1]) if chosen else recommended
+        expected = predictor.at(np.array([i])).compared(pair).linearised(-0.1).moments(new)
+        for place, value in zip(found.at(np.array([i])).moments(new), expected, strict=True):
+            np.testing.assert_allclose(place, value, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("prepared", [False, True])
 @pytest.mark.parametrize("several", [False, True])
-def test_gradients_of_compared_moments(several, prepared, branin_posterior):
+@pytest.mark.parametrize("running", [0, 3])
+def test_gradients_of_compared_moments(running, several, prepared, branin_posterior):
     encoder = branin_posterior.encoder
     recommended = encoder.encode(encoder.sobol(2 if several else 1, 52))
-    predictor = branin_posterior.predictor(7).compared(recommended).linearised(0.0)
+    believed = encoder.encode(encoder.sobol(running, 50)) if running else None
+    predictor = branin_posterior.predictor(7).compared(recommended, believed).linearised(0.0)
     predictor = predictor.for_search() if prepared else predictor
     values = np.random.default_rng(0).random((5, 2))
 
@@ -283,7 +310,7 @@ def test_gradients_of_compared_moments(several, prepared, branin_posterior):
         np.testing.assert_allclose(found.mean_gradient[..., j], (above[0] - below[0]) / (2 * h), rtol=1e-5, atol=1e-5)
         slope = (above[1] - below[1]) / (2 * h)
         np.testing.assert_allclose(found.variance_gradient[..., j], slope, rtol=1e-4, atol=1e-5)
-    if several:  # beside the recommended one, the runner-up is what an evaluation may improve
+    if several and not running:  # beside the recommended one, the runner-up is what an evaluation may improve
         best, second = np.split(branin_posterior.predictor(7).moments(recommended)[0], 2, axis=1)
         runner_up = best + np.abs(second - best)
         is_new = found.mean != runner_up
