@@ -28,7 +28,7 @@ from slayr_py.study.storage.attributes import store_numbers, store_suggestion
 from slayr_py.study.storage.optuna_private import optimizing
 from slayr_py.study.storage.search_lock import search_lock
 from slayr_py.study.storage.suggestion import SuggestionRecord
-from slayr_py.study.storage.trials import observations_of_all
+from slayr_py.study.storage.trials import ended, observations_of_all
 from slayr_py.study.storage.workers import start_next_trial
 
 Callback = Callable[[Study, FrozenTrial], None]
@@ -83,13 +83,14 @@ def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int)
         return store_suggestion(study, trial, {"phase": "initial", "config": config, **_fixed(fixed, config)})
 
     # Fit until the diagnostics pass, search under the posterior, with more draws if the result is uncertain
+    before = ended(study)  # first: a trial that ends in between is pending as well as observed
     observed = observations_of_all(study, model.space)
     why = "no finished trial with a finite value yet"
     if observed[0].configs:
         try:
             model.prepare()
             gp = model.surrogate_of(study).model(study, trial, observed[0], seed)
-            with Proposal(model.proposer, study, trial, observed, design, search_stream, fixed) as proposal:
+            with Proposal(model.proposer, study, trial, observed, before, design, search_stream, fixed) as proposal:
                 fitted = proposal.fit(gp, seed)
                 suggestion = proposal.search(fitted)
                 if more_draws := proposal.fit_more_draws(fitted, suggestion):

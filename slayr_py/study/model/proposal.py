@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, cast
@@ -63,6 +63,9 @@ class Proposal(AbstractContextManager["Proposal"]):
     trial : FrozenTrial
     observed : sequence of Observations
         One for each objective.
+    ended : set of int
+        Numbers of the trials that had ended when the observations were read. The others are pending, also those that
+        end during the fit.
     design : sequence of Configuration
         The initial design.
     stream : SeedSequence
@@ -75,6 +78,7 @@ class Proposal(AbstractContextManager["Proposal"]):
     study: Study
     trial: FrozenTrial
     observed: Sequence[Observations]
+    ended: Set[int]
     design: Sequence[Configuration]
     stream: np.random.SeedSequence
     fixed: Fixed | None = None
@@ -121,7 +125,7 @@ class Proposal(AbstractContextManager["Proposal"]):
         with reading_once(self.study):
             self._known = with_configuration(self.study, self.trial)
             least_feasible = self._least_feasible()
-            running = pending(self.study, encoder.space, self.trial, self.design)
+            running = pending(self.study, encoder.space, self.trial, self.design, self.ended)
             failures = self.proposer.options.failures
             terms: SearchKeywords = {
                 "pending": running,

@@ -395,15 +395,31 @@ def results_of(results: Sequence[tuple[int, Configuration, float]]) -> Results:
     return Results(numbers, configs, np.array([value for _, _, value in results], dtype=np.float64))
 
 
+def ended(study: Study) -> set[int]:
+    """Return the numbers of the finished trials."""
+    return {trial.number for trial in trials_of(study) if trial.state.is_finished()}
+
+
 def pending(
-    study: Study, space: ConfigurationSpace, current: FrozenTrial, design: Sequence[Configuration] = ()
+    study: Study,
+    space: ConfigurationSpace,
+    current: FrozenTrial,
+    design: Sequence[Configuration] = (),
+    known: Container[int] | None = None,
 ) -> list[Configuration]:
-    """Return the configurations of the other running trials; without a suggestion yet, their points of the design."""
+    """Return the configurations of the other running trials; without a suggestion yet, their points of the design.
+
+    With the numbers of the trials that are ``known`` to have ended, trials that have ended since are pending too:
+    models that were fitted in between have not seen their results.
+    """
     configs = []
-    for trial in trials_of(study, (TrialState.RUNNING,)):
-        if trial.number != current.number:
+    for trial in trials_of(study):
+        running = trial.state == TrialState.RUNNING
+        unseen = known is not None and trial.state.is_finished() and trial.number not in known
+        if (running or unseen) and trial.number != current.number:
             config = trial_configuration(trial, space)
-            configs.append(design[trial.number] if config is None and trial.number < len(design) else config)
+            planned = config is None and running and trial.number < len(design)
+            configs.append(design[trial.number] if planned else config)
     return [config for config in configs if config is not None]
 
 

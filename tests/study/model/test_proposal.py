@@ -279,7 +279,7 @@ def test_an_acquisition_is_negligible_in_units_of_the_warp(scale, extended):
     fit = SimpleNamespace(extended=lambda draws, why: reasons.append(why))
     options = SimpleNamespace(criterion=ExpectedImprovement(), fit=SimpleNamespace(draws=100))
     loop = SimpleNamespace(options=options, session=SimpleNamespace(report=lambda phase: None))
-    made = proposal.Proposal(loop, None, SimpleNamespace(number=9), [], [], np.random.SeedSequence(1))
+    made = proposal.Proposal(loop, None, SimpleNamespace(number=9), [], set(), [], np.random.SeedSequence(1))
     suggested = Suggestion(None, 1e-7, ((0.0, 1.0),), error=0.5, scale=scale)
     assert made.fit_more_draws(proposer.FittedModels((fit,), []), suggested) is None
     assert len(reasons) == extended
@@ -322,6 +322,36 @@ def test_processes_search_side_by_side_and_again_if_another_one_has_chosen_meanw
     assert [holders for holders, _ in searches] == [0, 1, 0]
 
 
+@pytest.mark.parametrize("state", [TrialState.COMPLETE, TrialState.FAIL])
+@pytest.mark.parametrize("declared", [True, False], ids=["declared space", "inferred space"])
+def test_a_trial_that_ends_during_the_fit_is_pending_because_the_model_has_not_seen_it(
+    plane, quick, monkeypatch, declared, state
+):
+    """Otherwise another process evaluates nearly the same configuration."""
+    sampler = sl.study.StanGPSampler(plane if declared else None, n_initial=3, seed=5, **quick)
+    study = optuna.create_study(sampler=sampler)
+    ranges = space_to_distributions(plane)
+    for value in (1.0, 3.0, 2.0):
+        study.tell(study.ask(ranges), value)
+    running = study.ask(ranges)
+    fit, seen = proposal.Proposal.fit, {}
+
+    def fit_while_it_ends(self, gp, seed):
+        fitted = fit(self, gp, seed)
+        study.tell(running, 0.5 if state == TrialState.COMPLETE else None, state)
+        return fitted
+
+    def spy(post, acquisition, **options):
+        seen.update(options, n=len(post.train))
+        return suggest(post, acquisition, **options)
+
+    monkeypatch.setattr(proposal.Proposal, "fit", fit_while_it_ends)
+    monkeypatch.setattr("slayr_py.study.model.proposal.suggest", spy)
+    study.ask(ranges)
+    assert seen["n"] == 3
+    assert [to_params(config) for config in seen["pending"]] == [running.params]
+
+
 def test_a_study_leaves_the_plateau_that_it_has_found(quick):
     """Of the nearest rows of a table. If plateaus were not left, most trials up to 15 would have the value 1."""
     rows = np.array([[0.25, 0.25], [0.25, 0.75], [0.75, 0.4], [0.9, 0.95]])
@@ -351,7 +381,7 @@ def test_far_values_that_differ_are_no_plateau(plane):
     store_treatment_of_failures(study, ignores=True)
     observed = observations(study, plane)
     assert len(set(observed.y)) == 4
-    made = proposal.Proposal(None, study, None, [observed], (), None)
+    made = proposal.Proposal(None, study, None, [observed], set(), (), None)
     assert made._outcomes[:, 0].tolist() == [0.1, 0.2, 0.3, 1e24, 2e24, 3e24]
 
 
