@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,6 +45,8 @@ def parameter_of(name: str, value: Any) -> Hyperparameter[Any, Any]:
             f"the bounds of {name!r} are {value[0]} and {value[1]}; write two floats, or two integers, such as "
             f"{float(value[0])} and {float(value[1])}"
         )
+    if isinstance(value, tuple) and any(isinstance(bound, float) and not math.isfinite(bound) for bound in value):
+        raise SpaceError(f"the bounds of {name!r} are {value}; give finite numbers")
     try:
         if not isinstance(value, Hyperparameter):
             (found,) = ConfigurationSpace({name: value}).values()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 
 import optuna
 import pytest
@@ -28,6 +29,13 @@ def test_a_dictionary_is_a_space():
         as_encoder({"x": (0, 1.0)})  # ConfigSpace would make it an integer
     with pytest.raises(sl.SpaceError, match="it is called 'lr'"):
         as_encoder({"rate": SPACE["lr"]})
+
+
+@pytest.mark.parametrize("bounds", [(0.0, math.inf), (-math.inf, 1.0), (math.nan, 1.0)])
+def test_bounds_that_are_not_finite_are_an_error_without_warnings(bounds, recwarn):
+    with pytest.raises(sl.SpaceError, match=r"the bounds of 'x' are \(.*\); give finite numbers"):
+        as_encoder({"x": bounds})
+    assert not recwarn.list
 
 
 def test_maximize_has_the_other_direction():
