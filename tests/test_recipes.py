@@ -265,6 +265,16 @@ def test_write_a_kernel_as_an_expression(names):
     assert repr(names["same"]) == repr(names["gp"].kernel) == repr(names["result"].posterior().kernel)
 
 
+@recipe("Angles and other periodic parameters", seed=MODE)
+def test_angles(names):
+    """The function has the same value at 0 and 360 degrees, which the kernel knows."""
+    result = names["result"]
+    ends = [{"yaw": yaw, "gain": 1.0, "stages": 4} for yaw in (0.0, 360.0)]
+    mean = result.posterior().predict(ends).mean
+    assert mean[0] == pytest.approx(mean[1], abs=1e-9)
+    assert result.best_value < result.trials["value"][:5].min()
+
+
 @recipe("Find a kernel for a table")
 def test_find_a_kernel_for_a_table(names, slayr):
     found = names["found"]
