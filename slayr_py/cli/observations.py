@@ -134,6 +134,9 @@ def _targets(column: pd.Series[Any], data: Path, drop_empty: bool) -> pd.Series[
             f"row {row + 1} of {data} has the {column.name} {column[row]!r}, which is not a number; leave it empty "
             "if it is missing"
         )
+    if (infinite := np.flatnonzero(np.isinf(y.to_numpy(dtype=np.float64)))).size:
+        row = y.index[infinite[0]]
+        raise DataError(f"row {row + 1} of {data} has the {column.name} {y[row]}; leave it empty if the run has failed")
     return y
 
 

@@ -169,6 +169,7 @@ def test_fit_drops_rows_with_an_empty_target_on_demand(slayr, folder):
         ("x,y\n0,2\n1,\n5,\n7,nan\n", ("--target", "y"), r"the y of 3 rows \(2, 3, 4\) of t.csv is empty or NaN"),
         ("x,y\n1,\n3,\n", ("--target", "y", "--drop-empty"), "t.csv has no value of y: all its cells are empty"),
         ("x,y\n1,\n3,four\n", ("--target", "y", "--drop-empty"), "row 2 of t.csv has the y 'four', which is not"),
+        ("x,y\n1,\n3,inf\n", ("--target", "y", "--drop-empty"), "row 2 of t.csv has the y inf; leave it empty"),
         (
             "x,z,y\n.1,1.5,1\n.2,.5,\n.3,,3\n.5,2.5,2\n",
             ("--target", "y", "--drop-empty"),
