@@ -13,7 +13,9 @@ import pandas as pd
 
 from slayr_py.cli.checks import ConfigError
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.space import TimeScale
+from slayr_py.space import FloatArray, TimeScale
+
+_DECADES = 1e3  # ratio of the largest and the smallest value of a column that may be logarithmic
 
 _NUMBER_NAMES = re.compile(
     r"(row|run|trial|experiment|observation)?[ _-]?(index|number|no\.?|nr\.?|id)|row|run|trial|#"
@@ -99,6 +101,34 @@ def with_times(columns: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
                 "read; write dates as 2024-03-01 or 2024-03-01 12:30:00, and durations as numbers"
             )
     return changed, notes
+
+
+def logarithmic(columns: pd.DataFrame) -> list[str]:
+    """Return notes on columns whose values seem to be spread on a logarithmic scale, which is not inferred.
+
+    They are positive, span at least three decades, and their logarithms are spread more evenly than they are, by the
+    Kolmogorov-Smirnov distance from the uniform distribution over their range.
+    """
+    notes = []
+    for name, column in columns.items():
+        if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+            continue
+        values = column.dropna().to_numpy(dtype=np.float64)
+        if not len(values) or values.min() <= 0 or values.max() < _DECADES * values.min():
+            continue
+        if _unevenness(np.log(values)) < _unevenness(values):
+            notes.append(
+                f"column {str(name)!r} spans {np.log10(values.max() / values.min()):.1f} decades, evenly in its "
+                "logarithm, but its scale is linear: a space in which it is logarithmic, with --space, may fit better"
+            )
+    return notes
+
+
+def _unevenness(values: FloatArray) -> float:
+    """Return the largest difference between the distribution of n values and the uniform one over their range."""
+    n = len(values)
+    uniform = (np.sort(values) - values.min()) / np.ptp(values)
+    return float(np.maximum(np.arange(1, n + 1) / n - uniform, uniform - np.arange(n) / n).max())
 
 
 def _reason(name: str, values: pd.Series[Any]) -> str | None:

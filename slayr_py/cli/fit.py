@@ -37,10 +37,10 @@ def fit(
     mostly numbers is an error, unless --space declares categories; "NA" and "None" are levels, not empty cells. Row
     numbers and dates are left out with a note: columns with 0 to n - 1 or 1 to n in order, columns called run, trial,
     index, number or id, and columns of dates or times. --parameter includes such a column, dates such as 2024-03-01 as
-    the time since the first, with a note; --ignore leaves out any other. With --space, the space defines the
-    parameters, and an empty cell means that the parameter is inactive. A row with an empty target is an error, or is
-    left out with --drop-empty. Prints a summary and the diagnostics, and saves the posterior and ArviZ's trace and pair
-    figures. Exit code 1 if the diagnostics fail.
+    the time since the first, with a note; --ignore leaves out any other. Scales are linear; a note names columns that
+    seem to be logarithmic. With --space, the space defines the parameters, and an empty cell means that the parameter
+    is inactive. A row with an empty target is an error, or is left out with --drop-empty. Prints a summary and the
+    diagnostics, and saves the posterior and ArviZ's trace and pair figures. Exit code 1 if the diagnostics fail.
 
     For example:
       slayr fit runs.csv --target loss

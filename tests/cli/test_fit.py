@@ -9,6 +9,7 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 import slayr_py
+from slayr_py.cli.columns import logarithmic
 from slayr_py.cli.observations import Source, infer_space, read_observations
 from slayr_py.errors import InferenceError
 from slayr_py.inference import FitOptions
@@ -69,6 +70,25 @@ def test_inferred_ranges_contain_all_values(seed, scale):
     assert parameter.lower <= columns["a"].min() and columns["a"].max() <= parameter.upper
     spread = float(np.ptp(columns["a"]))
     assert parameter.upper - parameter.lower <= spread * (1 + 1e-4)
+
+
+def test_columns_that_seem_to_be_logarithmic_are_named():
+    rng = np.random.default_rng(0)
+    columns = pd.DataFrame(
+        {
+            "gain": 10 ** rng.uniform(-2, 2, 30),
+            "steps": (10 ** rng.uniform(0, 4, 30)).astype(int),
+            "linear": rng.uniform(1e-3, 1e3, 30),
+            "negative": -(10 ** rng.uniform(-2, 2, 30)),
+            "short": 10 ** rng.uniform(0, 2, 30),
+            "flag": rng.random(30) < 0.5,
+            "level": ["1", "1000"] * 15,
+        }
+    )
+    notes = logarithmic(columns)
+    assert [note.split("'")[1] for note in notes] == ["gain", "steps"]
+    span = np.log10(columns["gain"].max() / columns["gain"].min())
+    assert f"spans {span:.1f} decades" in notes[0] and "--space" in notes[0]
 
 
 def test_levels_of_a_table_are_categories_also_none_and_na_and_declared_numbers(folder):
