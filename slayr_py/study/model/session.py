@@ -46,7 +46,7 @@ class Session:
     def __init__(self, on_progress: Callable[[Phase], None] | None = None) -> None:
         self.displays = [] if on_progress is None else [on_progress]
         self.lock = threading.RLock()
-        self._warned: set[str] = set()
+        self._done: set[str] = set()
         self._toolchain_checked = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -75,8 +75,13 @@ class Session:
             check_programs()
             self._toolchain_checked = True
 
+    def is_first(self, what: str) -> bool:
+        """Return whether this is the first call with these words, and remember them."""
+        is_new = what not in self._done
+        self._done.add(what)
+        return is_new
+
     def warn(self, text: str, about: str = "") -> None:
         """Issue a warning unless one with the same ``about`` was issued before."""
-        if about not in self._warned:
-            self._warned.add(about)
+        if self.is_first(f"warn about {about}"):
             warnings.warn(text, UserWarning, stacklevel=level_outside())
