@@ -27,6 +27,7 @@ _DUE = (16, 24, 36, 54, 81)
 
 _MOST = 3.0  # that the difference of one value counts, as for the warp
 _LEAST = 0.02  # gain of a parameter alone with which it is tried together with others
+_MANY = 12  # parameters of which none is tried alone, which takes a fit for each
 _RATIO = 100.0  # of the bounds of a range for which the scale matters
 
 _OPTIONS = FitOptions(method="map", retries=0, pointwise=True)
@@ -43,8 +44,8 @@ class Scales(NamedTuple):
 def better_scales(gp: GaussianProcess, observed: Observations) -> Scales:
     """Return the parameters with linear scales that are logarithmic in the best model found, and its gain.
 
-    They are those that are an improvement alone, or all that may be logarithmic, whichever is better. Their ranges are
-    positive and span two decades.
+    They are one, those that are an improvement alone, or all that may be logarithmic, whichever is best; of more than
+    12 they are all. Their ranges are positive and span two decades.
 
     Raises
     ------
@@ -75,8 +76,8 @@ def better_scales(gp: GaussianProcess, observed: Observations) -> Scales:
     def gain(logarithmic: Sequence[int]) -> float:
         return float(np.clip(log_densities(logarithmic) - linear, -_MOST, _MOST).mean())
 
-    alone = {(j,): gain([j]) for j in possible}
-    better = tuple(j for j in possible if alone[j,] > _LEAST)
+    alone = {} if len(possible) > _MANY else {(j,): gain([j]) for j in possible}
+    better = tuple(j for (j,), value in alone.items() if value > _LEAST)
     gains = alone | {several: gain(several) for several in {better, tuple(possible)} if len(several) > 1}
     best = max(gains, key=gains.__getitem__)
     return Scales([dimensions[j].name for j in best], gains[best])

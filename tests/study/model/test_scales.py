@@ -55,6 +55,16 @@ def test_many_values_noise_and_maximisation_change_nothing():
     assert many.gain > EVIDENCE and {"rate", "units"} <= set(many.names)
 
 
+@pytest.mark.stan
+def test_many_parameters_are_examined_together():
+    space = {f"x{i}": (1.0, 1000.0) for i in range(13)}
+    configs = Encoder(space).sobol(40, 0)
+    y = np.array([sum((1 + i % 3) * np.log(config[f"x{i}"]) for i in range(13)) for config in configs])
+    values = SimpleNamespace(configs=configs, y=y, errors=None, maximize=False)
+    found = better_scales(sl.GaussianProcess(space, "SE"), values)
+    assert found.names == sorted(space) and found.gain > EVIDENCE
+
+
 def test_ranges_with_zero_short_ones_and_logarithmic_ones_are_not_examined(monkeypatch):
     space = {"share": (0.0, 1.0), "width": (1.0, 99.0), "below": (-5.0, -0.01), "kind": ["a", "b"]}
     encoder = Encoder(space)
