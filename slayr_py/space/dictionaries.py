@@ -40,13 +40,13 @@ def parameter_of(name: str, value: Any) -> Hyperparameter[Any, Any]:
         value = tuple(bound.item() if isinstance(bound, np.generic) else bound for bound in value)
         if any(isinstance(bound, bool) for bound in value):
             raise SpaceError(f"the bounds of {name!r} are {value}; write {list(value)} for these levels")
+        if any(isinstance(bound, float) and not math.isfinite(bound) for bound in value):
+            raise SpaceError(f"the bounds of {name!r} are {value}; give finite numbers")
     if isinstance(value, tuple) and sorted(map(type, value), key=str) == [float, int]:
         raise SpaceError(
             f"the bounds of {name!r} are {value[0]} and {value[1]}; write two floats, or two integers, such as "
             f"{float(value[0])} and {float(value[1])}"
         )
-    if isinstance(value, tuple) and any(isinstance(bound, float) and not math.isfinite(bound) for bound in value):
-        raise SpaceError(f"the bounds of {name!r} are {value}; give finite numbers")
     try:
         if not isinstance(value, Hyperparameter):
             (found,) = ConfigurationSpace({name: value}).values()

@@ -31,7 +31,7 @@ def test_a_dictionary_is_a_space():
         as_encoder({"rate": SPACE["lr"]})
 
 
-@pytest.mark.parametrize("bounds", [(0.0, math.inf), (-math.inf, 1.0), (math.nan, 1.0)])
+@pytest.mark.parametrize("bounds", [(0.0, math.inf), (-math.inf, 1.0), (math.nan, 1.0), (0, math.inf)])
 def test_bounds_that_are_not_finite_are_an_error_without_warnings(bounds, recwarn):
     with pytest.raises(sl.SpaceError, match=r"the bounds of 'x' are \(.*\); give finite numbers"):
         as_encoder({"x": bounds})
