@@ -410,12 +410,16 @@ def pending(
     """Return the configurations of the other running trials; without a suggestion yet, their points of the design.
 
     With the numbers of the trials that are ``known`` to have ended, trials that have ended since are pending too:
-    models that were fitted in between have not seen their results.
+    models that were fitted in between have not seen their results. Failures that do not depend on the configuration
+    have none: they may be repeated.
     """
     configs = []
+    learned = not ignores_failures(study)
     for trial in trials_of(study):
         running = trial.state == TrialState.RUNNING
         unseen = known is not None and trial.state.is_finished() and trial.number not in known
+        if trial.state == TrialState.FAIL:
+            unseen = unseen and learned and was_evaluated(trial)
         if (running or unseen) and trial.number != current.number:
             config = trial_configuration(trial, space)
             planned = config is None and running and trial.number < len(design)

@@ -352,6 +352,29 @@ def test_a_trial_that_ends_during_the_fit_is_pending_because_the_model_has_not_s
     assert [to_params(config) for config in seen["pending"]] == [running.params]
 
 
+@pytest.mark.stan
+@pytest.mark.filterwarnings("ignore:trial 5 repeats:UserWarning")
+@pytest.mark.parametrize(("failures", "n"), [("ignore", 4), ("learn", 0)])
+def test_the_only_configuration_that_failed_during_the_fit_is_repeated_if_failures_are_ignored(
+    monkeypatch, failures, n
+):
+    """Otherwise the best one of the evaluated configurations is."""
+    start = [{"n": n} for n in range(5)]
+    study = create_study({"n": (0, 4)}, initial_configs=start, seed=1, method="map", failures=failures)
+    for value in range(4):
+        sl.study.tell(study, sl.study.ask(study), float(value))
+    running = sl.study.ask(study)
+    fit = proposal.Proposal.fit
+
+    def fit_while_it_fails(self, gp, seed):
+        fitted = fit(self, gp, seed)
+        study.tell(running, state=TrialState.FAIL)
+        return fitted
+
+    monkeypatch.setattr(proposal.Proposal, "fit", fit_while_it_fails)
+    assert sl.study.ask(study).params == {"n": n}
+
+
 def test_a_study_leaves_the_plateau_that_it_has_found(quick):
     """Of the nearest rows of a table. If plateaus were not left, most trials up to 15 would have the value 1."""
     rows = np.array([[0.25, 0.25], [0.25, 0.75], [0.75, 0.4], [0.9, 0.95]])
