@@ -141,19 +141,22 @@ def _targets(column: pd.Series[Any], data: Path, drop_empty: bool) -> pd.Series[
 
 
 def _check_numbers(columns: pd.DataFrame, data: Path, remedy: str = "") -> None:
-    """Raise `DataError` if a single cell makes a column of numbers one of texts."""
+    """Raise `DataError` if a cell of a column of numbers is infinite, or makes it a column of texts."""
     for name in columns.columns:
         if (row := _odd_cell(columns[name])) is not None:
             way_out = remedy.format(shlex.quote(str(name)))
             raise DataError(
-                f"row {row + 1} of {data} has {columns[name][row]!r} in column {str(name)!r} of numbers: correct the "
-                f"cell, which is empty if it has no value{way_out}"
+                f"row {row + 1} of {data} has {_python(columns[name][row])!r} in column {str(name)!r} of numbers: "
+                f"correct the cell, which is empty if it has no value{way_out}"
             )
 
 
 def _odd_cell(column: pd.Series[Any]) -> int | None:
-    """Return the row of the first cell that is no number, or has another decimal mark, if most cells are numbers."""
-    if pd.api.types.is_numeric_dtype(column) or column.dropna().empty:
+    """Return the row of the first cell that is no finite number, or has another decimal mark, if most are numbers."""
+    if pd.api.types.is_numeric_dtype(column):
+        infinite = column.index[np.isinf(column.to_numpy(dtype=np.float64, na_value=np.nan))]
+        return int(infinite[0]) if len(infinite) else None
+    if column.dropna().empty:
         return None
     texts = column.dropna().astype(str)
     numbers = pd.to_numeric(texts.str.replace(",", "."), errors="coerce").notna()
@@ -225,8 +228,6 @@ def _parameter(name: str, values: pd.Series[Any]) -> Hyperparameter[Any, Any]:
         )
     if pd.api.types.is_bool_dtype(values) or not pd.api.types.is_numeric_dtype(values):
         return CategoricalHyperparameter(name, sorted((_python(value) for value in distinct), key=str))
-    if not np.isfinite(values).all():
-        raise DataError(f"column {name!r} has the value {values[~np.isfinite(values)].iloc[0]}: drop such rows")
     low = float(values.min())
     high = float(values.max())
     if max(-low, high) > LARGEST_FLOAT or high - low < SMALLEST_SPAN:

@@ -208,6 +208,11 @@ def test_fit_drops_rows_with_an_empty_target_on_demand(slayr, folder):
             ("--target", "y", "--space", "s.json"),
             "row 2 of t.csv has '.2 mm' in column 'x' of numbers",
         ),
+        (
+            "k,x,y\na,.1,1\nb,.2,\na,-inf,3\n",
+            ("--target", "y", "--space", "s.json", "--drop-empty"),
+            "row 3 of t.csv has -inf in column 'x' of numbers",
+        ),
         ("x,y\n1,2\n1,3\n", ("--target", "y"), "'x' does not vary.*--ignore x"),
         ("x,y\n1,2\n2,3\n", ("--target", "y"), "no parameter: left out: column 'x' .* include it with --parameter x"),
         ("x,y\n2,2\n1,3\n", ("--target", "y", "--space", "s.json", "--ignore", "x"), "--space names the parameters"),

@@ -70,7 +70,7 @@ def test_awkward_observations_are_fitted(configs, y):
 TABLES = [
     ("a span beyond floats", b"x,loss\n-1e308,2\n1e308,3\n", r"'x' spans from -1e\+308 to 1e\+308, which is too large"),
     ("a span below rounding", b"x,loss\n1e-20,2\n2e-20,3\n", "'x' spans from 1e-20 to 2e-20, which is too small for"),
-    ("an infinite cell", b"x,loss\n1,2\ninf,3\n4,5\n", r"column 'x' has the value inf: drop such rows"),
+    ("an infinite cell", b"x,loss\n1,2\ninf,3\n4,5\n", r"row 2 of t\.csv has inf in column 'x' of numbers"),
     ("bytes that are no text", b"x,loss\n1,\xff\xfe\n", r"t\.csv cannot be read: .*; save it as UTF-8"),
     ("ragged rows", b"x,loss\n1,2\n1,2,3,4\n", r"t\.csv has 4 cells in row 2 and 2 columns; if numbers"),
 ]
