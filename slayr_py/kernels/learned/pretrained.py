@@ -60,7 +60,7 @@ from slayr_py.text_files import write_text
 BASE = "base"
 """Label of the share of the base kernel. If the share is near 1, the related data do not help."""
 
-_MISLEADING = 0.5  # mean share of the base kernel above which a note says so
+_MISLEADING = 0.5  # share of the base kernel; if its interval is above this, a note says so
 _MARGIN = 1e-5  # of the space, in which the kernel can be evaluated too: for finite differences at the bounds
 _FORMAT = 1  # of the file; other formats are refused
 _OMITTED = {  # by :meth:`options`
@@ -80,7 +80,7 @@ class Pretrained(Planned):
     Its hyperparameters are ``share`` ("prediction", "one layer", "two layers", "base"), the weights of the parts;
     ``feature_lengthscale`` of the prediction, in units of its standard deviation, and of the second layer, in units of
     the median distance; and ``lengthscale`` of the base kernel for each encoded column. The learned parts are fixed.
-    A ``share`` of the base near 1 indicates misleading related data.
+    A ``share`` of the base near 1 indicates related data that do not help, or mislead.
 
     Parameters
     ----------
@@ -237,10 +237,11 @@ class Pretrained(Planned):
         if self.base is None:
             return tuple(self.messages)
         share = draws["share"][:, -1]
+        low, high = np.quantile(share, [0.05, 0.95])
         note = f"share of the base kernel {share.mean():.2f}"
         if len(share) > 1:
-            note += " (90% interval {:.2f} to {:.2f})".format(*np.quantile(share, [0.05, 0.95]))
-        if share.mean() > _MISLEADING:
+            note += f" (90% interval {low:.2f} to {high:.2f})"
+        if low > _MISLEADING:
             note += ": the related data do not help, or mislead"
         return (note, *self.messages)
 

@@ -348,6 +348,7 @@ def test_notes_are_about_the_share_of_the_base():
     misleading = kernel().notes({"share": shares[50:]})
     assert helpful == ("share of the base kernel 0.24 (90% interval 0.02 to 0.47)",)
     assert misleading[0].endswith("(90% interval 0.53 to 0.97): the related data do not help, or mislead")
+    assert kernel().notes({"share": shares[11:]}) == ("share of the base kernel 0.56 (90% interval 0.15 to 0.96)",)
     assert kernel().notes({"share": shares[40:41]}) == ("share of the base kernel 0.40",)  # of a mode
     assert kernel(base=None).notes({"share": shares[:, :2]}) == ()
 
