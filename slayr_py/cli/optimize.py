@@ -28,9 +28,9 @@ from slayr_py.study import (
     has_recommendation,
     has_several,
     is_history,
-    last_regret,
     minimize,
     spent,
+    stopping_text,
     suggestion_table,
     url_without_password,
 )
@@ -111,9 +111,9 @@ def _report(result: Result, name: str, folder: Path, url: str, command: str) -> 
     typer.echo(_fits_line(result))
     if (cost := cost_name(result.study)) is not None:
         typer.echo(f"cost        {spent(result.study, cost).describe(cost)}")
-    stopped = _stopped_line(result)
+    stopped = stopping_text(result.study)
     if stopped:
-        typer.echo(stopped)
+        typer.echo(printable(f"stopped     {stopped}"))
     figure = f"{name}_front.png" if several else f"{name}_convergence.png"
     typer.echo(f"figure      {_save_figure(result, folder / figure)}")
     typer.echo(f"study       {url}")
@@ -142,14 +142,6 @@ def _fits_line(result: Result) -> str:
     passed = int((fitted["ok"].fillna(False) == True).sum())  # noqa: E712  (a column of objects)
     line = f"fits        {passed} of {len(fitted)} passed their diagnostics"
     return f"{line}; {failed} suggestions without a fit" if failed else line
-
-
-def _stopped_line(result: Result) -> str:
-    """Return a line about the stopping rule if it holds, else nothing."""
-    last = last_regret(result.study)
-    if last is None or not last["stop"]:
-        return ""
-    return f"stopped     P(regret < {last['epsilon']:g}) = {last['probability']:.2f} >= {last['target']:g}"
 
 
 def _resume_command(path: Path, storage: str | None, study_name: str | None, output: Path | None) -> str:

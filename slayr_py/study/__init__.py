@@ -35,6 +35,7 @@ from slayr_py.study.results.tables import (
     last_regret_about as last_regret_about,
     regret_table,
     search_table,
+    stopping_text as stopping_text,
     suggestion_table,
     trials_table,
 )

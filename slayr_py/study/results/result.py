@@ -38,6 +38,7 @@ from slayr_py.study.results.tables import (
     found_kernels,
     front_trials,
     search_table,
+    stopping_text,
     trials_table,
 )
 from slayr_py.study.sampler import declared_space_of
@@ -409,7 +410,8 @@ class Result:
     def __repr__(self) -> str:
         """Return the study's name, number of trials, kernel, recommendation of a noisy study, and best trial.
 
-        After a kernel search, the text also has the kernels behind the last suggestion and their weights.
+        After a kernel search, the text also has the kernels behind the last suggestion and their weights. After a stop
+        it has the probability by which the stopping rule held.
         """
         # Do not fit here: printing a result must not take seconds.
         known = self._recommended.get(self._observed_numbers())
@@ -424,7 +426,8 @@ class Result:
         kernel = f"kernel={declared.surrogate.kernel!r}, " if declared is not None else ""
         if kernels := found_kernels(self.study):
             kernel += f"found=[{kernels}], "
-        return f"Result({self.study.study_name!r}, {trials} trials, {kernel}{recommended}{best})"
+        stopped = f", stopping rule: {text}" if (text := stopping_text(self.study)) else ""
+        return f"Result({self.study.study_name!r}, {trials} trials, {kernel}{recommended}{best}{stopped})"
 
     def _repr_html_(self) -> str:
         trials = self.trials
@@ -439,6 +442,8 @@ class Result:
         elif comparable_trials(self.study):
             best = ", ".join(f"{name} = {cell(value)}" for name, value in self.best_config.items())
             lines.append(f"best: {self.best_value:.6g} at {best}")
+        if stopped := stopping_text(self.study):
+            lines.append(f"stopping rule: {stopped}")
         return Summary("\n".join(lines), trials, rows=5).html()
 
     def _summary(self) -> str:

@@ -306,6 +306,21 @@ def last_regret_about(study: Study) -> str:
     return text + _fixed_text(entry(about.get("fixed")))
 
 
+def stopping_text(study: Study) -> str:
+    """Return the probability by which the rule of the last estimate had stopped the study; empty if it has not.
+
+    It is "P(regret < 0.1) = 0.97 >= 0.95 after 20 observations".
+    """
+    estimates = [record for _, record in regret_records(study)]
+    record = stopping_record(estimates, estimates[-1]) if estimates else None
+    if record is None:
+        return ""
+    probability = record.get("probability")
+    reached = f"{probability:.2f}" if isinstance(probability, float) else cell(probability)
+    rule = f"P(regret < {record['epsilon']:g}) = {reached} >= {record['target']:g}"
+    return f"{rule} after {cell(record.get('observations'))} observations"
+
+
 def _deciding(records: Sequence[tuple[int, Mapping[str, Any]]]) -> int:
     """Return the place of the estimate by which the rule of the last one had stopped the study, else of the last."""
     estimates = [record for _, record in records]

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import html
+
 import numpy as np
 import optuna
 import pytest
 
 from slayr_py.study import ask, create_study, suggestion_table, tell
-from slayr_py.study.results.tables import found_kernels, last_regret, last_regret_about, trials_table
+from slayr_py.study.results.result import Result
+from slayr_py.study.results.tables import found_kernels, last_regret, last_regret_about, stopping_text, trials_table
 from slayr_py.study.storage.attributes import REGRET_KEY, SEARCH_KEY, SUGGESTION_KEY
 
 
@@ -55,13 +58,18 @@ def test_trials_table_with_known_errors_is_a_history(plane):
 
 def test_the_last_regret_is_the_estimate_by_which_its_rule_has_stopped(plane):
     study = create_study(plane, n_initial=1, seed=1)
-    assert last_regret(study) is None
+    assert last_regret(study) is None and stopping_text(study) == ""
     loose = {"epsilon": 1.0, "target": 0.9, "about": {}}
     for n, estimate in ((3, loose | {"stop": True}), (4, loose | {"stop": False})):
-        study.set_user_attr(f"{REGRET_KEY}:{n}:{n}", {"observations": n, **estimate})
+        study.set_user_attr(f"{REGRET_KEY}:{n}:{n}", {"observations": n, "probability": 0.9375, **estimate})
     assert last_regret(study)["number"] == 3
+    text = "stopping rule: P(regret < 1) = 0.94 >= 0.9 after 3 observations"
+    result = Result(study, plane)
+    assert repr(result).endswith(f", {text})") and html.escape(text) in result._repr_html_()
     study.set_user_attr(f"{REGRET_KEY}:5:5", {"observations": 5, **loose, "epsilon": 0.1, "stop": False})
-    assert last_regret(study)["number"] == 5
+    assert last_regret(study)["number"] == 5 and stopping_text(study) == ""
+    study.set_user_attr(f"{REGRET_KEY}:6:6", {**loose, "epsilon": 0.1, "stop": True})  # of another program
+    assert stopping_text(study) == "P(regret < 0.1) = - >= 0.9 after - observations"
 
 
 @pytest.mark.parametrize(
