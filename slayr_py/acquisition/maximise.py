@@ -144,7 +144,8 @@ def suggest(
     pending : iterable of configurations, optional
         Configurations being evaluated elsewhere: every draw is conditioned on its own mean there, and improvement is
         measured from the smallest of ``best`` and these means. For the expected improvement they are exact, so that
-        there is none beside them, unless ``recommended`` is given, or an ``error`` is given or known.
+        there is none beside them, unless ``recommended`` is given, or an ``error`` is given or known. With
+        ``recommended`` they may be repeated by it; else they are excluded.
     exclude : iterable of configurations, optional
         Evaluated configurations. These and their neighbours are suggested only if the space has no others left. Leave
         it empty for a noisy objective, where evaluating a configuration twice can be useful.
@@ -195,13 +196,13 @@ def suggest(
         raise DataError(f"acquisition {acquisition!r} cannot be divided by a cost; choose 'ei' or 'pi'")
     if given.prior is not None:
         criterion = criterion.logarithmic()
+    compared = posterior.encoder.encode(recommended)
     with one_thread():
         applicable = given.applicable(has_best=best is not None, is_logarithm=criterion.is_logarithm)
-        search = AcquisitionSearch.of([posterior], applicable)
+        search = AcquisitionSearch.of([posterior], applicable, repeats=criterion.is_of_means and len(compared) > 0)
         believed = pending_that_count(search.running, search.models, has_best=best is not None)
         known = best is not None or believed is not None
         what = (criterion, goal) if known else (NoCriterion(), 0.0)
-        compared = posterior.encoder.encode(recommended)
         merit = _merit(posterior, *what, t, search.most, search.running, believed, compared, error)
         found, note = search.run(merit, rng, least_feasible)
         uncertainty = merit.error(found.encoded, posterior.chains(merit.predictor.n_draws))
@@ -380,8 +381,10 @@ class AcquisitionSearch:
     Attributes
     ----------
     posteriors : sequence of Posterior
-    running, excluded : Encoded
-        Pending and evaluated configurations.
+    running : Encoded
+        Pending configurations.
+    excluded : Encoded
+        Those that are suggested only if the space has no others left.
     models : tuple of Feasibility
     cost : Cost, optional
     kept : Fixed, optional
@@ -407,16 +410,17 @@ class AcquisitionSearch:
     interior: bool
 
     @classmethod
-    def of(cls, posteriors: Sequence[Posterior], terms: SearchTerms) -> AcquisitionSearch:
-        """Encode the terms of a search."""
+    def of(cls, posteriors: Sequence[Posterior], terms: SearchTerms, *, repeats: bool) -> AcquisitionSearch:
+        """Encode the terms of a search, which ``repeats`` pending configurations if that is worth most."""
         encoder = posteriors[0].encoder
         running = encoder.encode(list(terms.pending))
+        excluded = encoder.encode(list(terms.exclude))
         most = _most_draws(posteriors, terms.effort)
         plateaus = None if terms.outcomes is None else Plateaus.of(posteriors[0].train, terms.outcomes)
         return cls(
             posteriors=posteriors,
             running=running,
-            excluded=encoder.encode(list(terms.exclude)),
+            excluded=excluded if repeats else excluded.concatenate(running),
             models=tuple(Feasibility.of(model, running, most) for model in terms.feasibility),
             cost=None if terms.cost is None else Cost.of(terms.cost, most),
             kept=encoder.fix(terms.fixed, "fixed: ") if isinstance(terms.fixed, Mapping) else terms.fixed,
@@ -439,7 +443,7 @@ class AcquisitionSearch:
             rows = np.flatnonzero(np.ones(len(y)) if doubtful is None else ~doubtful)
             front = rows[non_dominated(y[rows])]
         pool = candidates(first, rng, self.effort.candidates, self.kept, doubtful, front, self.prior, y[:, 0])
-        pool, taken = _available(pool, self.excluded.concatenate(self.running))
+        pool, taken = _available(pool, self.excluded)
         reasons = []
         if self.plateaus is not None:
             reasons = ["values repeat those of points nearby, so that the probability of a new value is a factor"]

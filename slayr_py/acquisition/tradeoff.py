@@ -84,7 +84,8 @@ def suggest_tradeoff(
     scale = np.array([posterior.y_sd for posterior in posteriors])
 
     with one_thread():
-        search = AcquisitionSearch.of(posteriors, given.applicable(has_best=front is not None, is_logarithm=True))
+        applicable = given.applicable(has_best=front is not None, is_logarithm=True)
+        search = AcquisitionSearch.of(posteriors, applicable, repeats=noisy and configs is not None)
         known = [None] * len(posteriors) if errors is None else errors
         if len(known) != len(posteriors):
             raise DataError(f"errors has {len(known)} numbers for the {len(posteriors)} objectives")

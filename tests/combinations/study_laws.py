@@ -73,8 +73,8 @@ def the_suggestion_is_legal_and_new(scenario: Scenario) -> None:
     told = scenario.told
     params = told.trial.params
     scenario.encoder.encode([params])  # raises an error
-    assert params not in told.pending
     if not scenario.is_noisy:
+        assert params not in told.pending
         assert params not in [trial.params for trial in told.study.trials[: told.trial.number]]
 
 

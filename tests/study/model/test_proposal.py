@@ -111,6 +111,20 @@ def test_levels_that_are_known_well_are_evaluated_where_a_mistake_is_likeliest(q
     assert suggested <= {"good", "fair"}
 
 
+@pytest.mark.stan
+@pytest.mark.parametrize("several", [False, True])
+def test_a_noisy_batch_repeats_good_levels_rather_than_evaluate_the_worst_ones(several):
+    means = {"good": 0.0, "fair": 0.1, "bad": 9.0, "worse": 12.0}
+    design = [{"level": level} for level in means] * 3
+    goals = {"directions": ["minimize", "minimize"]} if several else {}
+    study = create_study({"level": list(means)}, noisy=True, seed=2, method="map", initial_configs=design, **goals)
+    rng = np.random.default_rng(3)
+    for config in design:
+        values = means[config["level"]] + 0.5 * rng.normal(size=2)
+        tell(study, ask(study), list(values) if several else values[0])
+    assert {trial.params["level"] for trial in sl.study.ask_batch(study, 4)} <= {"good", "fair"}
+
+
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("warp", ["none", "log", "best"])
 def test_a_tolerance_far_beyond_the_values_leaves_a_finite_criterion(warp, plane, quick):
