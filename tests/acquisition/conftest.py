@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+from ConfigSpace import ConfigurationSpace
 
+import slayr_py as sl
 from slayr_py.acquisition import LowerConfidenceBound
 from slayr_py.acquisition.criteria import State
 from slayr_py.acquisition.landscape import Landscape
@@ -74,3 +78,20 @@ def bowl(landscape_of):
         )
 
     return make
+
+
+@pytest.fixture
+def one_violated() -> Callable[..., tuple[sl.Posterior, sl.Posterior]]:
+    """Fits to the values of four levels and to a constraint that the first one violates, which needs no Stan.
+
+    The model of the constraint takes the violation for noise.
+    """
+
+    def fits(values, maximize: bool) -> tuple[sl.Posterior, sl.Posterior]:
+        levels = [{"k": level} for level in "abcd"]
+        space = ConfigurationSpace({"k": ["a", "b", "c", "d"]})
+        gp = sl.GaussianProcess(space, "SE", {"sigma_n": sl.LogNormal(0.0, 0.01)}, inducing=4)
+        posterior = gp.fit(levels, values, maximize=maximize, method="laplace", seed=1)
+        return posterior, gp.fit(levels, np.array([0.1, -1.0, -1.0, -1.0]), method="laplace", seed=1)
+
+    return fits

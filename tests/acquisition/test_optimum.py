@@ -125,15 +125,10 @@ def test_no_level_is_better_than_its_exact_value():
 
 
 @pytest.mark.parametrize("maximize", [False, True])
-def test_no_minimum_is_at_a_configuration_known_to_be_infeasible(maximize):
-    """The model takes the violation at the best level for noise; an evaluation at level "c" was feasible too."""
-    space = ConfigurationSpace({"k": ["a", "b", "c", "d"]})
-    levels = [{"k": level} for level in "abcd"]
+def test_no_minimum_is_at_a_configuration_known_to_be_infeasible(maximize, one_violated):
+    """An evaluation at level "c" was feasible too."""
     sign = -1.0 if maximize else 1.0
-    gp = sl.GaussianProcess(space, "SE", {"sigma_n": sl.LogNormal(0.0, 0.01)}, inducing=4)
-    options = {"method": "laplace", "seed": 1}
-    posterior = gp.fit(levels, sign * np.array([0.0, 1.0, 2.0, 3.0]), maximize=maximize, **options)
-    violated = gp.fit(levels, np.array([0.1, -1.0, -1.0, -1.0]), **options)
+    posterior, violated = one_violated(sign * np.array([0.0, 1.0, 2.0, 3.0]), maximize)
     evaluated, exact = posterior.train[[1, 2, 3]], sign * np.array([1.0, 2.0, 3.0])
     others = sample_optima(posterior, evaluated, np.random.default_rng(1), [violated], exact=exact)
     assert np.mean(others.encoded.unit_values == 0) > 0.1

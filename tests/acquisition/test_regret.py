@@ -71,19 +71,14 @@ def test_configurations_that_violate_a_constraint_do_not_count():
 
 
 @pytest.mark.parametrize("maximize", [False, True])
-def test_a_configuration_known_to_be_infeasible_leaves_no_regret(maximize):
-    """The model takes the violation at the best level for noise; the incumbent failed once too."""
-    space = ConfigurationSpace({"k": ["a", "b", "c", "d"]})
-    levels = [{"k": level} for level in "abcd"]
+def test_a_configuration_known_to_be_infeasible_leaves_no_regret(maximize, one_violated):
+    """The incumbent failed once too."""
     sign = -1.0 if maximize else 1.0
-    gp = sl.GaussianProcess(space, "SE", {"sigma_n": sl.LogNormal(0.0, 0.01)}, inducing=4)
-    options = {"method": "laplace", "seed": 1}
-    posterior = gp.fit(levels, sign * np.array([0.0, 5.0, 9.0, 9.0]), maximize=maximize, **options)
-    violated = gp.fit(levels, np.array([0.1, -1.0, -1.0, -1.0]), **options)
+    posterior, violated = one_violated(sign * np.array([0.0, 5.0, 9.0, 9.0]), maximize)
     arguments = posterior, posterior.train[[1]], np.random.default_rng(1), [violated]
     others = sample_regret(*arguments)
     found = sample_regret(*arguments, infeasible=posterior.train[[0, 1]])
-    functions = sign * posterior.sample(levels, 1000, seed=2)
+    functions = sign * posterior.sample(posterior.train, 1000, seed=2)
     expected = functions[:, 1] - functions[:, 1:].min(axis=1)
     assert np.mean(others > 0) > np.mean(expected > 0) + 0.2
     assert np.mean(found > 0) == pytest.approx(np.mean(expected > 0), abs=0.1)

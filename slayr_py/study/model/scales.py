@@ -92,8 +92,8 @@ def _rescaled(train: Encoded, logarithmic: Sequence[int]) -> Encoded:
     unit_values = train.unit_values.copy()
     for j in logarithmic:
         dimension = train.encoder.dimensions[j]
-        numbers = np.maximum(dimension.numbers(unit_values[:, j]), dimension.lower)
-        logs = np.log(numbers / dimension.lower) / np.log(dimension.upper / dimension.lower)
+        ratios = dimension.numbers(unit_values[:, j]) / dimension.lower
+        logs = np.log(ratios) / np.log(dimension.upper / dimension.lower)
         unit_values[:, j] = np.where(train.active[:, j], logs, unit_values[:, j])
     return Encoded(unit_values, train.active, train.encoder)
 
