@@ -180,10 +180,10 @@ class KernelPredictor(Predictor):
             known = self._known(recommended)
         else:
             known = self._known(recommended.concatenate(believed))
-            best = np.argmin(np.delete(known.means, np.arange(1, q), axis=1), axis=1)
-            better = best > 0  # than the recommended one, which becomes the runner-up
+            means = known.means[:, q:]
+            better = means.min(axis=1) < known.means[:, 0]  # the recommended one becomes the runner-up
             choice = np.column_stack([choice[:, 0], choice[:, -1]])
-            choice[better, 0] = best[better] + q - 1
+            choice[better, 0] = q + means[better].argmin(axis=1)
             choice[better, 1] = 0
         prior = self.kernel.diagonal(known.configs, self.draws)
         return replace(self, rivals=Recommended.of(known, prior, choice))

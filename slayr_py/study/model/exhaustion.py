@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from ConfigSpace import Configuration
 from optuna import Study
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 
 from slayr_py.acquisition import enumeration, keys
 from slayr_py.space import Encoder, Fixed
 from slayr_py.study.storage.reading import trials_of
-from slayr_py.study.storage.trials import excluded, trial_configuration, was_evaluated
+from slayr_py.study.storage.trials import excluded, is_tried, trial_configuration
 
 
 class Everything:
@@ -72,13 +72,3 @@ def avoided(
     if everything is None or not everything <= set(keys(encoder.encode([*known, *running]))):
         return known
     return excluded(study, encoder.space, repeatable, lambda trial: is_tried(trial, failures))
-
-
-def is_tried(trial: FrozenTrial, failures: str) -> bool:
-    """Return whether a trial is running or has ended because of its configuration: repeating it would tell nothing.
-
-    With ``failures="ignore"``, failures do not depend on the configuration.
-    """
-    if trial.state == TrialState.FAIL:
-        return failures == "learn" and was_evaluated(trial)
-    return trial.state != TrialState.WAITING

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from slayr_py.errors import InferenceError, listed
-from slayr_py.inference import FitOptions, GaussianProcess
+from slayr_py.inference import GaussianProcess
 from slayr_py.space import Dimension, Encoded, FloatArray
 from slayr_py.study.model.session import Session
+from slayr_py.study.model.warp_choice import AT_MODE, MOST
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.trials import Observations
 
@@ -25,12 +26,9 @@ EVIDENCE = 0.6  # measured in docs/decisions/scales.md
 _DUE = (16, 24, 36, 54, 81)
 """Numbers of observations from which the scales are examined, once each."""
 
-_MOST = 3.0  # that the difference of one value counts, as for the warp
 _LEAST = 0.02  # gain of a parameter alone with which it is tried together with others
 _MANY = 12  # parameters of which none is tried alone, which takes a fit for each
 _RATIO = 100.0  # of the bounds of a range for which the scale matters
-
-_OPTIONS = FitOptions(method="map", retries=0, pointwise=True)
 
 
 class Scales(NamedTuple):
@@ -67,14 +65,14 @@ def better_scales(gp: GaussianProcess, observed: Observations) -> Scales:
             observed.y[rows],
             y_sd=errors,
             maximize=observed.maximize,
-            options=_OPTIONS,
+            options=AT_MODE,
         )
         return posterior.parts[0].leave_one_out.elpd
 
     linear = log_densities([])
 
     def gain(logarithmic: Sequence[int]) -> float:
-        return float(np.clip(log_densities(logarithmic) - linear, -_MOST, _MOST).mean())
+        return float(np.clip(log_densities(logarithmic) - linear, -MOST, MOST).mean())
 
     alone = {} if len(possible) > _MANY else {(j,): gain([j]) for j in possible}
     better = tuple(j for (j,), value in alone.items() if value > _LEAST)

@@ -20,7 +20,7 @@ from slayr_py.inference import FitKeywords, Posterior, as_stan_seed
 from slayr_py.space import Encoder, Fixed
 from slayr_py.study.model.costs import CostModel
 from slayr_py.study.model.design import Design, default_configuration
-from slayr_py.study.model.exhaustion import Everything, is_tried
+from slayr_py.study.model.exhaustion import Everything
 from slayr_py.study.model.feasibility import FeasibilityModels
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.loop_fits import LoopFits
@@ -37,6 +37,7 @@ from slayr_py.study.storage.suggesting import fix_given
 from slayr_py.study.storage.suggestion import SuggestionRecord
 from slayr_py.study.storage.trials import (
     has_known_error,
+    is_tried,
     left_out,
     observations,
     trials_text,

@@ -21,14 +21,17 @@ from slayr_py.study.storage.trials import Observations, observations
 EVIDENCE = 10.0  # measured in docs/decisions/warp.md
 """Sum of the differences of leave-one-out log densities above which "best" is chosen."""
 
-_MOST = 3.0  # that the difference of one value counts; chosen by hand, as the next two
+MOST = 3.0
+"""Largest difference of the leave-one-out log densities of a value that counts; chosen by hand, as the next two."""
+
 _LOST = 0.5  # most share of the sum that the worse half of the values may lose
 _EQUAL = (1e-9, 1e-12)  # distances of equal values, relative to the best value and to the largest distance
 
 _DUE = (11, 16, 24, 36, 54, 81)
 """Numbers of observations at which the warp is chosen."""
 
-_OPTIONS = FitOptions(method="map", retries=0, pointwise=True)
+AT_MODE = FitOptions(method="map", retries=0, pointwise=True)
+"""Options of fits whose leave-one-out log densities are compared."""
 
 
 def with_chosen_warp(study: Study, gp: GaussianProcess, observed: Observations, fits: FitCache) -> GaussianProcess:
@@ -48,9 +51,9 @@ def with_chosen_warp(study: Study, gp: GaussianProcess, observed: Observations, 
     def log_densities(warp: AutoWarp) -> FloatArray:
         def fit() -> Posterior:
             model = gp.with_warp(warp)
-            return model.fit(first.configs, first.y, options=_OPTIONS, maximize=observed.maximize)
+            return model.fit(first.configs, first.y, options=AT_MODE, maximize=observed.maximize)
 
-        posterior = fits.get(fit_key(study, f"warp {warp}", first, [first.y], 1, _OPTIONS), fit)
+        posterior = fits.get(fit_key(study, f"warp {warp}", first, [first.y], 1, AT_MODE), fit)
         return posterior.parts[0].leave_one_out.elpd
 
     try:
@@ -68,7 +71,7 @@ def _evidence(y: FloatArray, gains: FloatArray) -> float:
     """Return the sum of the gains (n,) that count, of values (n,) of which small ones are good; 0 if bad ones lose."""
     distances = y - y.min()
     others = distances > max(_EQUAL[0] * abs(y.min()), _EQUAL[1] * distances.max())
-    counted = np.clip(gains[others], -_MOST, _MOST)
+    counted = np.clip(gains[others], -MOST, MOST)
     if not len(counted):
         return 0.0
     total = float(counted.sum())

@@ -348,6 +348,16 @@ def was_evaluated(trial: FrozenTrial) -> bool:
     return reason not in INTERRUPTIONS and trial.user_attrs.get(EVALUATIONS_KEY, 0) > 0
 
 
+def is_tried(trial: FrozenTrial, failures: str) -> bool:
+    """Return whether a trial is running or has ended because of its configuration: repeating it would tell nothing.
+
+    With ``failures="ignore"``, failures do not depend on the configuration.
+    """
+    if trial.state == TrialState.FAIL:
+        return failures == "learn" and was_evaluated(trial)
+    return trial.state != TrialState.WAITING
+
+
 def constraint_results(
     study: Study, space: ConfigurationSpace, among: Container[int] | None = None
 ) -> dict[str, Results]:
@@ -414,12 +424,11 @@ def pending(
     have none: they may be repeated.
     """
     configs = []
-    learned = not ignores_failures(study)
+    failures = "ignore" if ignores_failures(study) else "learn"
     for trial in trials_of(study):
         running = trial.state == TrialState.RUNNING
-        unseen = known is not None and trial.state.is_finished() and trial.number not in known
-        if trial.state == TrialState.FAIL:
-            unseen = unseen and learned and was_evaluated(trial)
+        has_ended = known is not None and trial.state.is_finished() and trial.number not in known
+        unseen = has_ended and is_tried(trial, failures)
         if (running or unseen) and trial.number != current.number:
             config = trial_configuration(trial, space)
             planned = config is None and running and trial.number < len(design)
