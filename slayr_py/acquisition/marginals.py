@@ -140,6 +140,8 @@ class ParameterScale:
     @classmethod
     def of(cls, dimension: Dimension) -> ParameterScale:
         """Return the scale of a real parameter."""
+        if dimension.shift:
+            raise DataError(f"prior: the scale of {dimension.name!r} is shifted; use the encoder of the declared space")
         beyond = 0.5 if dimension.kind == "integer" and not dimension.log else 0.0
         return cls(dimension.lower - beyond, dimension.upper + beyond, dimension.log)
 

@@ -197,6 +197,10 @@ class GaussianProcess:
         """Return the Gaussian process with this warp for "auto", and the reason, if there is one, as a note on fits."""
         return self._with_models(model.with_warp(warp, note) for model in self.models)
 
+    def on(self, encoder: Encoder) -> GaussianProcess:
+        """Return the Gaussian process of the same space with other scales, see `Encoder.rescaled`."""
+        return self._with_models(model.on(encoder) for model in self.models)
+
     def _with_models(self, models: Iterable[Model]) -> GaussianProcess:
         """Return the Gaussian process with other models of the same kernels; itself if they are the same."""
         gp = copy(self)

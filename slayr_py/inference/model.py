@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from slayr_py.display import Summary
-from slayr_py.errors import DataError, did_you_mean
+from slayr_py.errors import DataError, did_you_mean, listed
 from slayr_py.inference.named_priors import Priors, vector_prior
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.kernels import (
@@ -33,7 +33,7 @@ from slayr_py.kernels import (
     prior_families,
     prior_from_dict,
 )
-from slayr_py.space import Encoded, FloatArray, Space, Within, as_encoder, encoder_from_json, encoder_to_json
+from slayr_py.space import Encoded, Encoder, FloatArray, Space, Within, as_encoder, encoder_from_json, encoder_to_json
 
 Warp = Literal["auto", "none", "log", "best"]
 """Transformations of the targets: "log" compresses large values, "best" values above the best one, see
@@ -194,13 +194,19 @@ class Model:
         priors = {name: prior for name, prior in self._chosen.items() if name != WARP.name}
         return self._updated(priors, auto_warp=warp, left_out=(note,) if note else ())
 
+    def on(self, encoder: Encoder) -> Self:
+        """Return the model of the same space with other scales, see `Encoder.rescaled`."""
+        return self._updated(self._chosen, space=encoder)
+
     def with_pivot(self, pivot: float) -> Self:
         """Return the model with this pivot of the warp "best", which is not positive, for all observations."""
         return self._updated(self._chosen, pivot=pivot)
 
     def _updated(self, priors: Priors, **changes: Any) -> Self:
         """Return the model with other priors, and other options of the constructor."""
-        options = {
+        options: dict[str, Any] = {
+            "space": self.encoder,
+            "kernel": self.kernel,
             "warp": self.given_warp,
             "likelihood": self.likelihood,
             "noise_floor": self.noise_floor,
@@ -208,7 +214,7 @@ class Model:
             "left_out": self.left_out,
             "auto_warp": self.auto_warp,
         }
-        return type(self)(self.encoder, self.kernel, priors, **(options | changes))
+        return type(self)(priors=priors, **(options | changes))
 
     def __repr__(self) -> str:
         return self.summary("Model").text()
@@ -234,7 +240,8 @@ class Model:
         # The prior of a warp that the values have chosen is not the user's to change: another one leaves "log".
         chosen = {WARP.name} if self.given_warp == "auto" and self.warp == "best" else set()
         outside = (h.outside_prior(in_priors[h.name]) for h in self.hyperparameters if h.name not in chosen)
-        return (*self.left_out, *self.kernel.notes(draws), *(note for notes in outside for note in notes))
+        scales = [f"logarithmic scale of {listed(self.encoder.logarithmic)}"] if self.encoder.logarithmic else []
+        return (*self.left_out, *scales, *self.kernel.notes(draws), *(note for notes in outside for note in notes))
 
     def _target_hyperparameters(self) -> tuple[Hyperparameter, ...]:
         """Return the hyperparameters that do not belong to the kernel."""

@@ -103,7 +103,8 @@ class Part:
         contents = Contents.of_run(observed, result)
         sampled = {name: ~fixed for name, fixed in model.fixed.items() if name in result.variables and not fixed.all()}
         hyperparameters = {name: result.variables[name][..., np.atleast_1d(free)] for name, free in sampled.items()}
-        loo = leave_one_out(contents.tree) if "log_lik" in result.variables else None
+        has_loo = contents.log_likelihood is not None and len(contents.log_likelihood) >= FEWEST_DRAWS
+        loo = leave_one_out(contents.tree) if has_loo else None
         diagnostics = diagnose_run(result, hyperparameters, loo)
         diagnostics = replace(diagnostics, kernel_notes=model.notes(contents.draws))
         maximize = observed.y_sd < 0
@@ -210,9 +211,10 @@ class Part:
         """
         if self.n_draws >= FEWEST_DRAWS:
             return self.psis()
-        part = self if "log_likelihood" in self.tree.children else self.with_pointwise()
-        log_lik = part.tree["log_likelihood"].to_dataset()["y"].values
-        given = log_lik.reshape(-1, log_lik.shape[-1])
+        given = self.contents.log_likelihood
+        if given is None:
+            given = self.with_pointwise().contents.log_likelihood
+            assert given is not None
         elpd = logsumexp(given, axis=0) - np.log(len(given)) - np.log(abs(self.y_sd))
         return LeaveOneOut(np.asarray(elpd), np.full(len(elpd), np.nan), float("nan"))
 

@@ -17,7 +17,15 @@ from slayr_py.space.given import Space, as_encoder, space_given as space_given
 from slayr_py.space.graphs import adjacency
 from slayr_py.space.layout import Layout
 from slayr_py.space.reading import rows_of
-from slayr_py.space.serial import GRID, encoder_from_json, encoder_to_json, jsonable, space_from_json, space_to_json
+from slayr_py.space.serial import (
+    GRID,
+    LOGARITHMIC as LOGARITHMIC,
+    encoder_from_json,
+    encoder_to_json,
+    jsonable,
+    space_from_json,
+    space_to_json,
+)
 from slayr_py.space.spectrum import Spectrum, signed
 from slayr_py.space.spread import spread
 from slayr_py.space.within import TOLERANCE, Linear, Within, recorded_function

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +26,8 @@ _DECIMALS = 13  # decimals to which ConfigSpace rounds a float
 SMALLEST_SPAN = 1e-7
 """Smallest range of a float on a linear scale: ConfigSpace rounds its values to a millionth of that."""
 _COARSEST_LOG = 0.01  # largest resolution on a logarithmic scale, which is that near the lower bound only
+_RATIO = 100.0  # of the ends of a range for which its scale matters
+_SHIFT = 1e-3  # of a range from 0, relative to its upper bound
 _VERTICES = 256  # most levels of an integer on a graph, since the cost of the spectrum grows with their cube
 
 
@@ -34,8 +36,8 @@ class Dimension:
     """A parameter that varies, and the map between its values and unit values.
 
     The unit value of a real parameter (float or integer) is (x - lower) / (upper - lower) in [0, 1], computed from
-    logarithms if the space declares the parameter logarithmic. The unit value of a parameter with levels (ordinal or
-    categorical) is the index of the level.
+    logarithms if the space declares the parameter logarithmic, or if a model does, see `rescaled`. The unit value of a
+    parameter with levels (ordinal or categorical) is the index of the level.
 
     Attributes
     ----------
@@ -45,6 +47,8 @@ class Dimension:
         Bounds of a real parameter, in the user's units; 0 and ``len(levels) - 1`` otherwise.
     log : bool
         Whether a real parameter is on the logarithmic scale.
+    shift : float
+        If positive, the scale of a range from 0 is that of log(x + shift).
     levels : tuple
         The values of an ordinal (in order) or categorical parameter; empty for a real one.
     """
@@ -55,6 +59,7 @@ class Dimension:
     upper: float
     log: bool = False
     levels: tuple[Any, ...] = ()
+    shift: float = 0.0
 
     @classmethod
     def from_hyperparameter(cls, hyperparameter: Hyperparameter[Any, Any], on_graph: bool = False) -> Dimension:
@@ -109,6 +114,26 @@ class Dimension:
             "use Float, Integer, Categorical (ordered or not) or Constant"
         )
 
+    def rescaled(self) -> Dimension | None:
+        """Return the dimension with a logarithmic scale instead of a linear one, which has to span two decades.
+
+        A range from 0 has the scale of log(x + shift), where the shift is a thousandth of the range, of integers at
+        least 1. None if there is no such scale: for other kinds and scales, negative, short, and tiny ranges.
+        """
+        if not (self.is_real and self.is_linear) or self.lower < 0:
+            return None
+        if self.lower > 0:
+            other = replace(self, log=True)
+            return other if self.upper >= _RATIO * self.lower and not other.is_too_coarse else None
+        shift = max(self.upper * _SHIFT, float(self.kind == "integer"))
+        other = replace(self, shift=shift)
+        return other if self.upper + shift >= _RATIO * shift and not other.is_too_coarse else None
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether differences of a real parameter count, and not ratios."""
+        return not self.log and not self.shift
+
     @property
     def is_real(self) -> bool:
         """Whether the unit value is a number in [0, 1] rather than the index of a level."""
@@ -156,6 +181,8 @@ class Dimension:
     def resolution(self) -> float:
         """Largest distance in unit values of two numbers of a float that :meth:`rounded` makes equal."""
         step = 10.0**-_DECIMALS
+        if self.shift:
+            return float(np.log1p(step / self.shift) / np.log1p(self.upper / self.shift))
         if self.log:
             return float(np.log1p(step / self.lower) / np.log(self.upper / self.lower))
         return step / (self.upper - self.lower)
@@ -163,12 +190,16 @@ class Dimension:
     @property
     def is_too_coarse(self) -> bool:
         """Whether the rounding of a float is a notable share of its range, which it never is for integers."""
-        return self.resolution > _COARSEST_LOG if self.log else self.upper - self.lower < SMALLEST_SPAN
+        if self.is_linear:
+            return self.upper - self.lower < SMALLEST_SPAN
+        return self.resolution > _COARSEST_LOG
 
     def unit_values(self, numbers: FloatArray) -> FloatArray:
         """Return the unit values of level indices or real values, in the same shape."""
         if self.levels:
             return numbers
+        if self.shift:
+            return np.asarray(np.log1p(numbers / self.shift) / np.log1p(self.upper / self.shift))
         if self.log:
             return np.asarray(np.log(numbers / self.lower) / np.log(self.upper / self.lower))
         return np.asarray((numbers - self.lower) / (self.upper - self.lower))
@@ -178,7 +209,9 @@ class Dimension:
         if self.levels:
             return np.clip(np.rint(unit_values), 0, len(self.levels) - 1)
         u = np.clip(unit_values, 0.0, 1.0)
-        if self.log:
+        if self.shift:
+            x = self.shift * np.expm1(u * np.log1p(self.upper / self.shift))
+        elif self.log:
             x = self.lower * np.exp(u * np.log(self.upper / self.lower))
         else:
             x = self.lower + u * (self.upper - self.lower)
@@ -218,7 +251,7 @@ class Dimension:
         """Map uniform variates in [0, 1) to unit values; levels, and integers on a linear scale, are equally likely."""
         if self.levels:
             return np.minimum(np.floor(u * len(self.levels)), len(self.levels) - 1)
-        if self.kind == "integer" and not self.log:
+        if self.kind == "integer" and self.is_linear:
             n = self.upper - self.lower + 1
             return np.minimum(np.floor(u * n), n - 1) / (n - 1)
         return self.snap(u)

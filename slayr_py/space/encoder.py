@@ -12,7 +12,7 @@ vectors (len(space), n) : ConfigSpace's own encoding, see :mod:`slayr_py.space.r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -24,7 +24,7 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-from slayr_py.errors import SpaceError
+from slayr_py.errors import SpaceError, listed
 from slayr_py.space.dictionaries import as_space
 from slayr_py.space.dimension import FloatArray
 from slayr_py.space.encoded import Encoded
@@ -71,6 +71,11 @@ class Encoder(Layout):
         If nothing in the space varies, a parameter can never be active, a graph does not fit its parameter, or no
         configuration satisfies the constraints.
 
+    Attributes
+    ----------
+    logarithmic : tuple of str
+        Numbers that have a logarithmic scale here although the space declares a linear one, see `rescaled`.
+
     See Also
     --------
     slayr_py.space.layout.Layout : names, dimensions, graphs and spectra, which an encoder has as attributes.
@@ -83,6 +88,8 @@ class Encoder(Layout):
         within: Within | None = None,
     ) -> None:
         super().__init__(as_space(space), graphs)
+        self.logarithmic: tuple[str, ...] = ()
+        self._declared = self.dimensions
         self._vectors = Vectors(self.space, self.dimensions)
         constraints = () if within is None else read_within(within)
         self.region = Region(self.space, self.dimensions, constraints) if constraints else None
@@ -124,11 +131,14 @@ class Encoder(Layout):
             If an element is not a configuration of the space; the message gives its position.
         """
         if isinstance(configs, Encoded):
-            if not self.matches(configs.encoder):
-                raise SpaceError(
-                    "these configurations were encoded for another space or with other graphs; encode them again"
-                )
-            return configs
+            if self.matches(configs.encoder):
+                return configs
+            other = configs.encoder
+            if isinstance(other, Encoder) and self.rescaled(()).matches(other.rescaled(())):
+                return self._from_numbers(other._numbers(configs), configs)
+            raise SpaceError(
+                "these configurations were encoded for another space or with other graphs; encode them again"
+            )
         return self._encode(rows_of(configs, self.dimensions, self.space, other_columns), where="configuration {}: ")
 
     def rows(self, configs: Iterable[Mapping[str, Any]] | Any) -> list[Any]:
@@ -182,6 +192,41 @@ class Encoder(Layout):
         encoded, allowed = self._resolve(moved, fixed)  # a moved parameter may have activated another one
         return encoded, allowed & self.region.holds(self._numbers(encoded), encoded.active)
 
+    def rescaled(self, names: Collection[str]) -> Encoder:
+        """Return the encoder with logarithmic scales of these numbers, which the space declares linear.
+
+        The configurations are the same, and so is everything but unit values: see `Dimension.rescaled`. Of no names it
+        is the encoder of the space as declared.
+
+        Raises
+        ------
+        SpaceError
+            For a name that is not that of a number on a linear scale whose range is at least 0 and spans two decades.
+        """
+        if set(names) == set(self.logarithmic):
+            return self
+        other = copy(self)
+        other.__dict__.pop("unconstrained", None)
+        other.__dict__.pop("exchanges", None)
+        other.logarithmic = tuple(name for name in self.names if name in names)
+        on = {d.name: d.rescaled() for d in self._declared if d.name in names}
+        if unknown := sorted(name for name in names if on.get(name) is None):
+            raise SpaceError(
+                f"{listed(unknown)} cannot be logarithmic: not a number on a linear scale from 0, or from a positive "
+                "number over two decades"
+            )
+        other.dimensions = tuple(on.get(d.name) or d for d in self._declared)
+        other._vectors = Vectors(self.space, other.dimensions)
+        if self.region is not None:
+            other.region = Region(self.space, other.dimensions, self.region.constraints)
+        return other
+
+    def _from_numbers(self, numbers: FloatArray, configs: Encoded) -> Encoded:
+        """Return configurations that were encoded with other scales, given their numbers (n, D)."""
+        units = np.where(configs.active, self._to_units(numbers, configs.unit_values), 0.0)
+        real = np.array([d.is_real for d in self.dimensions])
+        return Encoded(units, configs.active, self, np.where(configs.active & real, numbers, 0.0))
+
     def free(self, fixed: Fixed | None) -> BoolArray:
         """Return which parameters have no fixed value, (D,)."""
         return ~np.isin(np.arange(len(self.dimensions)), () if fixed is None else fixed.columns)
@@ -194,6 +239,7 @@ class Encoder(Layout):
     def _resolve(self, genotype: FloatArray, fixed: Fixed | None) -> tuple[Encoded, BoolArray]:
         """Resolve genotypes without constraints on inputs."""
         if fixed is not None:
+            fixed.check(self.dimensions)
             encoded, allowed = self._resolve(fixed.put(genotype), None)
             raw = self._numbers(encoded)
             raw[:, fixed.columns] = fixed.numbers  # a logarithmic unit value loses the last digits

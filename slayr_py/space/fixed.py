@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slayr_py.errors import SpaceError
 from slayr_py.space.dimension import Dimension, FloatArray
 from slayr_py.space.encoded import Encoded
 
@@ -37,6 +38,17 @@ class Fixed:
     numbers: FloatArray
     unit_values: FloatArray
     example: FloatArray
+
+    def check(self, dimensions: Sequence[Dimension]) -> None:
+        """Check that these are the D dimensions of the encoder that fixed the values.
+
+        Raises
+        ------
+        SpaceError
+            If they are not: unit values differ.
+        """
+        if any(mine != dimensions[j] for mine, j in zip(self.dimensions, self.columns, strict=True)):
+            raise SpaceError(f"the values {dict(self.values)} were fixed for another space or scale; fix them again")
 
     def put(self, genotypes: FloatArray) -> FloatArray:
         """Return genotypes (n, D) with the fixed values."""

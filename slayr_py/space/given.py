@@ -43,4 +43,4 @@ def as_encoder(space: Space, within: Within | None = None) -> Encoder:
         return space
     if space.region is not None:
         raise SpaceError("the encoder has constraints on inputs, and within= has some too; give all in one place")
-    return Encoder(space.space, space.requested_graphs, within)
+    return Encoder(space.space, space.requested_graphs, within).rescaled(space.logarithmic)

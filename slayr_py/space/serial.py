@@ -15,7 +15,9 @@ from slayr_py.space.dictionaries import as_space
 from slayr_py.space.dimension import Dimension
 from slayr_py.space.encoder import Encoder
 from slayr_py.space.graphs import check_names, from_edges, to_edges
-from slayr_py.space.layout import Layout
+
+LOGARITHMIC = "logarithmic"
+"""Entry of an encoder in JSON for the numbers whose logarithmic scale the space does not declare."""
 
 GRID = "slayr:grid"
 """Key of the `meta` field of an integer that numbers the values of a grid; it holds Optuna's distribution in JSON."""
@@ -63,17 +65,19 @@ def space_from_json(serialised: Mapping[str, Any]) -> ConfigurationSpace:
         raise SpaceError(f"this is not a ConfigSpace space in JSON: {type(error).__name__}: {error}") from error
 
 
-def encoder_to_json(encoder: Layout) -> dict[str, Any]:
+def encoder_to_json(encoder: Encoder) -> dict[str, Any]:
     """Serialise an encoder: its space, and the requested graphs by name or as edges [level, level, weight].
 
-    Levels in edges are given by their index.
+    Levels in edges are given by their index. Logarithmic scales that the space does not declare are added if there are
+    any, see `Encoder.rescaled`.
     """
     dimensions = {d.name: d for d in encoder.dimensions}
     graphs = {
         name: graph if isinstance(graph, str) else [list(edge) for edge in to_edges(dimensions[name], graph)]
         for name, graph in encoder.requested_graphs.items()
     }
-    return {"space": space_to_json(encoder.space), "graphs": graphs}
+    rescaled = {LOGARITHMIC: list(encoder.logarithmic)} if encoder.logarithmic else {}
+    return {"space": space_to_json(encoder.space), "graphs": graphs, **rescaled}
 
 
 def encoder_from_json(values: Mapping[str, Any]) -> Encoder:
@@ -91,11 +95,12 @@ def encoder_from_json(values: Mapping[str, Any]) -> Encoder:
         for name, graph in graphs.items():
             if not isinstance(graph, str):
                 graphs[name] = from_edges(Dimension.from_hyperparameter(space[name], on_graph=True), graph)
+        logarithmic = [str(name) for name in values.get(LOGARITHMIC, ())]
     except SpaceError:
         raise
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise SpaceError(f"this is not an encoder in JSON: {type(error).__name__}: {error}") from error
-    return Encoder(space, graphs)
+    return Encoder(space, graphs).rescaled(logarithmic)
 
 
 def _copy(node: Any, key: str = "") -> Any:

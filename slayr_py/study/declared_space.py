@@ -191,9 +191,9 @@ class DeclaredSpace(SpaceModel):
             if finished < len(self.design.with_history(study, seed)) or not observed[0].configs:
                 yield None
                 return
-            self.prepare()
-            gp = self.surrogate_of(study).latest(study, observed[0])
-            yield observed, self.proposer.fit(gp, study, len(trials), observed, seed)
+            scaled = self.at_scales(study, observed)
+            gp = scaled.surrogate_of(study).latest(study, observed[0])
+            yield observed, scaled.proposer.fit(gp, study, len(trials), observed, seed)
 
 
 def _identity(study: Study, trial: FrozenTrial) -> Hashable:

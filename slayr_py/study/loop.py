@@ -22,7 +22,6 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.errors import InferenceError, level_outside
 from slayr_py.space import Fixed
-from slayr_py.study.model.proposal import Proposal
 from slayr_py.study.model.space_model import SpaceModel
 from slayr_py.study.storage.attributes import store_numbers, store_suggestion
 from slayr_py.study.storage.optuna_private import optimizing
@@ -88,9 +87,9 @@ def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int)
     why = "no finished trial with a finite value yet"
     if observed[0].configs:
         try:
-            model.prepare()
-            gp = model.surrogate_of(study).model(study, trial, observed[0], seed)
-            with Proposal(model.proposer, study, trial, observed, before, design, search_stream, fixed) as proposal:
+            scaled = model.at_scales(study, observed)
+            gp = scaled.surrogate_of(study).model(study, trial, observed[0], seed)
+            with scaled.propose(study, trial, observed, before, design, search_stream) as proposal:
                 fitted = proposal.fit(gp, seed)
                 suggestion = proposal.search(fitted)
                 if more_draws := proposal.fit_more_draws(fitted, suggestion):

@@ -41,6 +41,8 @@ class StanGPSampler(BaseSampler):
         complete trials, as Optuna's own samplers do: see Notes.
     kernel : str, Kernel, Stack or KernelSearch, default "auto"
         A name, an expression such as "LIN * PER + SE", or an object of `slayr_py.kernels`; "auto" chooses by the space.
+        It also chooses logarithmic scales of numbers whose range from 0 or a positive number spans two decades, if they
+        predict the values much better, unless ``prior`` or a prior of the kernel refers to the declared ones.
         A stack fits every kernel for each suggestion and averages the acquisition with the stacking weights. Models of
         failures and constraints use its first kernel.
 
@@ -323,10 +325,10 @@ def fixed_for_results(study: Study, encoder: Encoder) -> Fixed | None:
     ----------
     study : optuna.Study
     encoder : Encoder
-        Of a space that contains the values of a `PartialFixedSampler`, if the study has no declared space.
+        Of the posterior. Without a declared space it contains the values of a `PartialFixedSampler`.
     """
     if (declared := declared_space_of(study)) is not None:
-        return declared.fixed_for_run(study)
+        return declared.rescaled(encoder.logarithmic).fixed_for_run(study)
     with suppress(SpaceError):  # Optuna has evaluated an illegal value, with a warning
         return fix_given(encoder, partly_fixed(study))
     return None

@@ -54,7 +54,7 @@ def changing(**changes: object) -> Callable[[Scenario], Scenario]:
 
 def with_learned_kernel(scenario: Scenario) -> Scenario:
     """Use a pre-trained kernel, in an expression if there is one."""
-    has_conditions = scenario.space is not None
+    has_conditions = scenario.branches
     if scenario.kernel == "auto":
         return replace(scenario, kernel=learned_kernel(has_conditions, (0, 1, 2)))
     learned = {"PRE": learned_kernel(has_conditions, 2, None)}
@@ -74,16 +74,22 @@ def with_another_kernel(scenario: Scenario) -> Scenario:
 
 def with_inducing_points(scenario: Scenario) -> Scenario:
     """Use a kernel of sparse fits, and every configuration as an inducing point: the fit is then exact."""
-    is_automatic = scenario.kernel == "auto" and scenario.space is not None
+    is_automatic = scenario.kernel == "auto" and scenario.branches
     return replace(scenario, inducing=POINTS, kernel="MAT32" if is_automatic else scenario.kernel)
 
 
 OPTIONS = (
     Option(
         "space with conditions",
-        changing(space=branching_space()),
+        changing(branches=True),
         ("space",),
         in_fits=(fit_laws.an_inactive_parameter_does_not_matter,),
+    ),
+    Option(
+        "chosen scale",
+        changing(rescaled=True),
+        ("space",),
+        in_studies=(study_laws.the_fit_has_the_chosen_scale,),
     ),
     Option("warp", changing(warp="log"), ("warp",)),
     Option("warp from the best value", changing(warp="best"), ("warp",)),

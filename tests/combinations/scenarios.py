@@ -26,6 +26,7 @@ from slayr_py.inference.sampling.population import Population
 from slayr_py.kernels import Kernel, Stack, program_contracts
 from slayr_py.space import Encoder
 from slayr_py.study import ask, config_of, create_study, space_to_distributions, tell
+from slayr_py.study.model.scales import Scales
 from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.curves import PRUNE_KEY
 
@@ -36,6 +37,7 @@ PRIORS = {"sigma_n": sl.LogNormal(-2.0, 0.5)}  # the default differs between fit
 PRIOR_BETA = 90.0
 FAILING = (3, 6)  # numbers of the trials that fail
 PRUNED = (4, 7)  # numbers of the trials that are pruned
+RESCALED = "rescaled"  # name of a space whose studies choose a logarithmic scale
 PENALISED = 1  # number of the trial with a penalty
 PENALTY = 1e7
 
@@ -69,14 +71,20 @@ def given_draws() -> Iterator[None]:
         del METHODS[METHOD]
 
 
-@cache
-def real_space() -> ConfigurationSpace:
-    return ConfigurationSpace({"x": (0.0, 1.0), "z": (-5.0, 10.0)})
+def chosen_by_name(gp: sl.GaussianProcess, first: Sequence[Any], possible: Sequence[str]) -> Scales:
+    """Choose a logarithmic scale of "x" in the spaces with a name, instead of by the values."""
+    names = tuple(name for name in possible if name == "x") if gp.encoder.space.name == RESCALED else ()
+    return Scales(names, 1.0, len(first[0].y))
 
 
 @cache
-def branching_space() -> ConfigurationSpace:
-    space = ConfigurationSpace({"x": (0.0, 1.0), "z": (-5.0, 10.0)})
+def real_space(name: str | None = None) -> ConfigurationSpace:
+    return ConfigurationSpace(name, space={"x": (0.0, 1.0), "z": (-5.0, 10.0)})
+
+
+@cache
+def branching_space(name: str | None = None) -> ConfigurationSpace:
+    space = ConfigurationSpace(name, space={"x": (0.0, 1.0), "z": (-5.0, 10.0)})
     kind = Categorical("kind", ["a", "b"])
     depth = Float("depth", (0.0, 1.0))
     space.add(kind, depth)
@@ -118,13 +126,16 @@ class Scenario:
         Whether a study has a second objective, which is minimised.
     past : int
         Number of observations that were made before the study, without a constraint.
+    rescaled : bool
+        Whether the model has a logarithmic scale of "x", which a study chooses.
     as_history : bool
         Whether the study has them as history, or as trials that a user has added by hand.
     pointwise : bool
         Whether a fit has the densities of its observations.
     """
 
-    space: ConfigurationSpace | None = None
+    branches: bool = False
+    rescaled: bool = False
     kernel: Kernel | Stack | str = "auto"
     warp: str = "none"
     inducing: int | None = None
@@ -152,9 +163,17 @@ class Scenario:
     shift: float = 0.0
     pointwise: bool = True
 
+    @property
+    def space(self) -> ConfigurationSpace:
+        name = RESCALED if self.rescaled else None
+        return branching_space(name) if self.branches else real_space(name)
+
     @cached_property
     def encoder(self) -> Encoder:
-        return Encoder(self.space or real_space(), within=self.within)
+        encoder = Encoder(self.space, within=self.within)
+        # A kernel, a belief and constraints of the user refer to the scale of the space.
+        chooses = self.rescaled and self.kernel == "auto" and self.prior is None and self.within is None
+        return encoder.rescaled(["x"]) if chooses else encoder
 
     @cached_property
     def configs(self) -> list[Configuration]:
@@ -250,7 +269,7 @@ class Scenario:
             options["pruner"] = sl.Prune()
         if self.past and self.as_history:
             options["history"] = self._history()
-        study = create_study(self.encoder, **options | changes)
+        study = create_study(self.encoder.rescaled(()), **options | changes)
         if not self.as_history:
             study.add_trials([self._added(i) for i in range(self.past)])
         for _ in range(self.past, POINTS):

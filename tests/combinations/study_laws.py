@@ -11,7 +11,7 @@ from combinations.textbook import close
 
 from slayr_py.acquisition import OptimumPrior
 from slayr_py.space import Encoded
-from slayr_py.study import config_of, cost_model_of
+from slayr_py.study import config_of, cost_model_of, posterior_of
 
 
 def predictions(told: Told) -> list[dict[str, float]]:
@@ -176,6 +176,12 @@ def maximising_is_minimising_the_negative(scenario: Scenario) -> None:
     else:
         close(here.record["acquisition"]["best"], -there.record["acquisition"]["best"], 1e-12)
     assert here.record.get("feasible") == there.record.get("feasible")
+
+
+def the_fit_has_the_chosen_scale(scenario: Scenario) -> None:
+    study, number = scenario.told.study, scenario.told.trial.number
+    posterior = posterior_of(study, number, objective=0 if scenario.several else None)
+    assert posterior.encoder.logarithmic == scenario.encoder.logarithmic
 
 
 def history_is_a_set_of_observations(scenario: Scenario) -> None:

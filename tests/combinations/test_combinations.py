@@ -13,13 +13,14 @@ import optuna
 import pytest
 from combinations import fit_laws, study_laws
 from combinations.options import ELSEWHERE, OPTIONS, REFUSED, Option
-from combinations.scenarios import Scenario, given_draws
+from combinations.scenarios import Scenario, chosen_by_name, given_draws
 from testing_studies import search_briefly
 
 import slayr_py as sl
 from slayr_py.acquisition.effort import Effort
 from slayr_py.inference import FitOptions
 from slayr_py.study import ask, create_study, tell
+from slayr_py.study.model import scales
 from slayr_py.study.model.options import SamplerOptions
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide.md"
@@ -37,6 +38,8 @@ def _given_draws() -> Iterator[None]:
     effort = Effort(candidates=128, screens=((4, 20),), climbs=(4, 2), finals=(4, 1))
     with pytest.MonkeyPatch.context() as patch, given_draws():
         search_briefly(patch, effort)
+        patch.setattr(scales, "_DUE", (1,))
+        patch.setattr(scales, "_compared", chosen_by_name)
         yield
     optuna.logging.set_verbosity(level)
 
@@ -60,6 +63,8 @@ def test_both_options_hold_in_a_fit(pair):
 @pytest.mark.stan
 @pytest.mark.filterwarnings("ignore:[0-9]+ trials have no value of constraint 'heat':UserWarning")  # of a history
 @pytest.mark.filterwarnings("ignore:trial 1. the value:UserWarning")  # of a penalty
+@pytest.mark.filterwarnings("ignore:the model has logarithmic scales of x:UserWarning")
+@pytest.mark.filterwarnings("ignore:logarithmic scales of x would be better:UserWarning")
 @pytest.mark.filterwarnings("ignore:fixed values .* replace those of the initial configurations:UserWarning")
 @pytest.mark.parametrize("pair", OF_STUDIES, ids=name_of)
 def test_both_options_hold_in_a_study(pair):

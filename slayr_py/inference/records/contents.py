@@ -30,6 +30,8 @@ class Contents:
         Hyperparameters by name, with the chains concatenated.
     coordinates : dict of str to (c, s, ...) float64
         The program's parameters by name, without empty ones.
+    log_likelihood : (s, n) float64 or None
+        Log densities of the standardised observations, with the chains concatenated; None without them.
     acceptance_rate : float
         Mean acceptance statistic of the chains; NaN for a method without chains.
     n_chains : int
@@ -40,6 +42,7 @@ class Contents:
 
     draws: dict[str, FloatArray]
     coordinates: dict[str, FloatArray]
+    log_likelihood: FloatArray | None
     acceptance_rate: float
     n_chains: int
     y_mean: float
@@ -65,7 +68,9 @@ class Contents:
         acceptance = run.sampler.get("acceptance_rate")
         rate = float("nan") if acceptance is None else float(acceptance.mean())
         build = partial(_tree_of_run, observed, run)
-        return cls(draws, coordinates, rate, run.chains, observed.y_mean, observed.y_sd, build)
+        pointwise = run.variables.get("log_lik")
+        log_likelihood = None if pointwise is None else pointwise.reshape(s, -1)
+        return cls(draws, coordinates, log_likelihood, rate, run.chains, observed.y_mean, observed.y_sd, build)
 
     @classmethod
     def of_tree(cls, model: Model, tree: xr.DataTree) -> Self:
@@ -80,9 +85,14 @@ class Contents:
         statistics = tree["sample_stats"].to_dataset() if "sample_stats" in tree.children else {}
         rate = float(statistics["acceptance_rate"].mean()) if "acceptance_rate" in statistics else float("nan")
         constant = tree["constant_data"].to_dataset()
+        log_likelihood = None
+        if "log_likelihood" in tree.children:
+            pointwise = tree["log_likelihood"].to_dataset()["y"].values
+            log_likelihood = pointwise.reshape(-1, pointwise.shape[-1])
         return cls(
             flat_draws(model, posterior),
             coordinates,
+            log_likelihood,
             rate,
             int(posterior.sizes["chain"]),
             float(constant["y_mean"]),

@@ -1,7 +1,7 @@
 """Independent inputs of a function on a search space: uniform samples and quadrature.
 
-Real parameters are uniform on the scale that the space declares (logarithmic or linear), and all levels are equally
-likely. The parameters are independent and also vary while their conditions fail. A function does not depend on an
+Real parameters are uniform on the scale of the model (logarithmic or linear), and all levels are equally likely. The
+parameters are independent and also vary while their conditions fail. A function does not depend on an
 inactive parameter, so indices are defined on conditional spaces too. Forbidden combinations are included, since a model
 predicts there as well.
 """
@@ -30,7 +30,7 @@ def quadrature(dimension: Dimension, n: int = 64) -> Rule:
     numbers = np.arange(dimension.lower, dimension.upper + 1)
     if dimension.levels or (dimension.kind == "integer" and len(numbers) <= _MOST_LEVELS):
         weights = np.full(len(numbers), 1 / len(numbers))
-        if dimension.log:  # a uniform variate is rounded to the nearest integer
+        if not dimension.levels and not dimension.is_linear:  # a uniform variate is rounded to the nearest integer
             weights = np.diff(np.clip(dimension.unit_values(np.append(numbers, numbers[-1] + 1) - 0.5), 0, 1))
         return Rule(dimension.unit_values(numbers), weights)
     nodes, weights = np.polynomial.legendre.leggauss(n)

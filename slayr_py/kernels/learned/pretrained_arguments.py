@@ -25,7 +25,7 @@ Values = TypeVar("Values", Range, Levels)
 
 def ranges_of(encoder: Layout) -> dict[str, Range]:
     """Return lower bound, upper bound and whether the scale is logarithmic, of every real parameter."""
-    return {d.name: (float(d.lower), float(d.upper), d.log) for d in encoder.dimensions if d.is_real}
+    return {d.name: (float(d.lower), float(d.upper), not d.is_linear) for d in encoder.dimensions if d.is_real}
 
 
 def checked_range(name: str, values: Sequence[float]) -> Range:

@@ -52,7 +52,7 @@ def integer_exchanges(region: Region) -> list[tuple[list[int], FloatArray]]:
     normals = linearise(region, middle, everything, np.arange(middle.shape[1]))[1][0] / region.width
     found = []
     for constraint, row in zip(region.constraints, normals, strict=True):
-        whole = [j for j, d in enumerate(region.dimensions) if d.kind == "integer" and not d.log and row[j] != 0]
+        whole = [j for j, d in enumerate(region.dimensions) if d.kind == "integer" and d.is_linear and row[j] != 0]
         for j, k in permutations(whole, 2):
             step = -row[j] / row[k]
             if constraint.is_linear and constraint.is_equality and abs(step - round(step)) < 1e-9:

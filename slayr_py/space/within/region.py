@@ -269,6 +269,8 @@ class Region:
         """Return the derivatives of the numbers by their unit values, (n, D)."""
         steps = np.broadcast_to(self.width, numbers.shape).copy()
         for j, d in enumerate(self.dimensions):
-            if d.log:
+            if d.shift:
+                steps[:, j] = (numbers[:, j] + d.shift) * np.log1p(d.upper / d.shift)
+            elif d.log:
                 steps[:, j] = numbers[:, j] * np.log(d.upper / d.lower)
         return steps

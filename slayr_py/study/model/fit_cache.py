@@ -1,10 +1,10 @@
-"""Cache of posteriors, so that several suggestions from the same trials share one fit."""
+"""Cache of posteriors and choices of a model, so that several suggestions from the same trials share them."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from optuna import Study
 
@@ -12,7 +12,9 @@ from slayr_py.inference import FitOptions, Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.storage.trials import Observations, Results
 
-_LARGEST = 32  # posteriors; more than one suggestion with several objectives and constraints needs
+_Result = TypeVar("_Result")
+
+_LARGEST = 32  # results; more than one suggestion with several objectives and constraints needs
 
 
 def fit_key(
@@ -26,21 +28,25 @@ def fit_key(
     return study.study_name, name, tuple(data.numbers), arrays, seed, options
 
 
-class FitCache:
-    """The latest posteriors by what determines them. A copy in another process starts empty."""
+class Cache(Generic[_Result]):
+    """The latest results by what determines them. A copy in another process starts empty."""
 
     def __init__(self) -> None:
-        self._posteriors: OrderedDict[Hashable, Posterior] = OrderedDict()
+        self._results: OrderedDict[Hashable, _Result] = OrderedDict()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Omit the posteriors, which are large."""
-        return FitCache, ()
+        """Omit the results, which are large."""
+        return type(self), ()
 
-    def get(self, key: Hashable, fit: Callable[[], Posterior]) -> Posterior:
-        """Return the posterior of a key; fit it unless it is one of the latest."""
-        if key not in self._posteriors:
-            self._posteriors[key] = fit()
-            while len(self._posteriors) > _LARGEST:
-                self._posteriors.popitem(last=False)
-        self._posteriors.move_to_end(key)
-        return self._posteriors[key]
+    def get(self, key: Hashable, compute: Callable[[], _Result]) -> _Result:
+        """Return the result of a key; compute it unless it is one of the latest."""
+        if key not in self._results:
+            self._results[key] = compute()
+            while len(self._results) > _LARGEST:
+                self._results.popitem(last=False)
+        self._results.move_to_end(key)
+        return self._results[key]
+
+
+FitCache = Cache[Posterior]
+"""A cache of posteriors."""

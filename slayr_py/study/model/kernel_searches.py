@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -134,6 +134,10 @@ class LoopSearch:
     def first_kernel(self) -> Kernel:
         """Return the plain kernel, which models failures and constraints."""
         return self.plain.model.kernel
+
+    def on(self, encoder: Encoder) -> LoopSearch:
+        """Return the surrogate whose plain kernel has other scales of the same space."""
+        return replace(self, plain=self.plain.on(encoder))
 
     def record(self) -> dict[str, Any]:
         """Return the entry "kernel" of the study's record."""

@@ -20,7 +20,6 @@ from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.loop_fits import CompletedFit, LoopFits
 from slayr_py.study.model.options import LARGEST_NOISE, NOISELESS, SamplerOptions
 from slayr_py.study.model.output_fits import OutputFit, OutputFits
-from slayr_py.study.model.scales import warn_of_scales
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.storage.fit_records import store_fit, store_fits_of_objectives
 from slayr_py.study.storage.objectives import Goal, goals_of
@@ -161,7 +160,6 @@ class Proposer:
     ) -> ObjectiveFit:
         """Fit ``gp`` to one objective."""
         warn_of_far_values(self.session, goal, observed)
-        warn_of_scales(self.session, goal, gp, observed)
         name = goal.fit_name
         entropy = [seed, max(observed.numbers) + 1, *([zlib.crc32(name.encode())] if name else [])]
         stream = np.random.SeedSequence(entropy).spawn(1)[0]

@@ -1,8 +1,8 @@
 """Whether the values of a study would be predicted better if parameters had a logarithmic scale.
 
-The scale of a parameter is the choice of the user. A wrong one costs most of a budget: where an effect depends on
-ratios, the interesting part of a linear range from 1 to 2000 is a corner. From time to time the model is therefore
-fitted, at its mode, as if parameters were logarithmic, and a large gain in the leave-one-out log density is reported.
+The scale of a parameter is declared by the user, and easily forgotten. A wrong one costs most of a budget: where an
+effect depends on ratios, the interesting part of a linear range from 1 to 2000 is a corner. From time to time the model
+is therefore fitted, at its mode, as if parameters were logarithmic, and compared by its leave-one-out log density.
 """
 
 from __future__ import annotations
@@ -11,106 +11,127 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from optuna import Study
 
 from slayr_py.errors import InferenceError, listed
-from slayr_py.inference import GaussianProcess
-from slayr_py.space import Dimension, Encoded, FloatArray
-from slayr_py.study.model.session import Session
+from slayr_py.inference import GaussianProcess, Posterior, WarmStart
+from slayr_py.kernels import Kernel
+from slayr_py.space import Encoder, FloatArray
+from slayr_py.study.model.fit_cache import Cache, fit_key
 from slayr_py.study.model.warp_choice import AT_MODE, MOST
-from slayr_py.study.storage.objectives import Goal
-from slayr_py.study.storage.trials import Observations
+from slayr_py.study.storage.objectives import goals_of
+from slayr_py.study.storage.trials import Observations, observations
 
 EVIDENCE = 0.6  # measured in docs/decisions/scales.md
-"""Mean of the differences of leave-one-out log densities above which scales are reported."""
+"""Mean of the differences of leave-one-out log densities above which scales are logarithmic."""
 
-_DUE = (16, 24, 36, 54, 81)
-"""Numbers of observations from which the scales are examined, once each."""
+_DUE = (16, 20, 24, 36, 54, 81)
+"""Numbers of observations at which the scales are chosen."""
 
 _LEAST = 0.02  # gain of a parameter alone with which it is tried together with others
 _MANY = 12  # parameters of which none is tried alone, which takes a fit for each
-_RATIO = 100.0  # of the bounds of a range for which the scale matters
 
 
 class Scales(NamedTuple):
     """Parameters whose scale should be logarithmic."""
 
-    names: list[str]
+    names: tuple[str, ...]
+    """None of them unless the gain is above `EVIDENCE`."""
+
     gain: float
     """Mean gain of a value in leave-one-out log density, at most 3 and at least -3 for each."""
 
+    n: int
+    """Number of observations that show it."""
 
-def better_scales(gp: GaussianProcess, observed: Observations) -> Scales:
-    """Return the parameters with linear scales that are logarithmic in the best model found, and its gain.
+
+def better_scales(
+    study: Study, gp: GaussianProcess, observed: Sequence[Observations], known: Cache[Scales]
+) -> Scales | None:
+    """Return the parameters with linear scales that are logarithmic in the best model found; None if nothing is due.
 
     They are one, those that are an improvement alone, or all that may be logarithmic, whichever is best; of more than
-    12 they are all. Their ranges are positive and span two decades.
+    12 they are all. `Dimension.rescaled` says which may be, and no constraint on inputs reads them. The first
+    16, 20, 24, ... observations by trial number decide, of these numbers the largest there is, so that suggestions
+    until the next one have the same scales, also those of another process.
 
-    Raises
-    ------
-    InferenceError
-        If a fit fails.
+    Parameters
+    ----------
+    study : optuna.Study
+    gp : GaussianProcess
+        Of one kernel.
+    observed : sequence of Observations
+        One for each objective: all objectives have the same scales.
+    known : Cache
+        Earlier choices.
     """
-    rows = np.unique(np.linspace(0, len(observed.y) - 1, _DUE[-1]).astype(int))  # of many, some are enough
-    train = gp.encoder.encode([observed.configs[row] for row in rows])
-    errors = None if observed.errors is None else observed.errors[rows]
-    gp = gp.parts[0].with_errors(errors)
-    dimensions = gp.encoder.dimensions
-    possible = [j for j, dimension in enumerate(dimensions) if _may_be_logarithmic(dimension)]
-    if not possible:
-        return Scales([], 0.0)
-
-    def log_densities(logarithmic: Sequence[int]) -> FloatArray:
-        posterior = gp.fit(
-            _rescaled(train, logarithmic),
-            observed.y[rows],
-            y_sd=errors,
-            maximize=observed.maximize,
-            options=AT_MODE,
-        )
-        return posterior.parts[0].leave_one_out.elpd
-
-    linear = log_densities([])
-
-    def gain(logarithmic: Sequence[int]) -> float:
-        return float(np.clip(log_densities(logarithmic) - linear, -MOST, MOST).mean())
-
-    alone = {} if len(possible) > _MANY else {(j,): gain([j]) for j in possible}
-    better = tuple(j for (j,), value in alone.items() if value > _LEAST)
-    gains = alone | {several: gain(several) for several in {better, tuple(possible)} if len(several) > 1}
-    best = max(gains, key=gains.__getitem__)
-    return Scales([dimensions[j].name for j in best], gains[best])
+    n = max((number for number in _DUE if number <= len(observed[0].y)), default=0)
+    dimensions = [d for d in gp.encoder.dimensions if d.name not in gp.encoder.constrained]
+    possible = [d.name for d in dimensions if d.rescaled() is not None]
+    if not n or not possible:
+        return None
+    space, numbers = gp.encoder.space, observed[0].numbers[:n]
+    first = [observations(study, space, numbers, goal.number) for goal in goals_of(study)]
+    key = fit_key(study, "scales", first[0], [each.y for each in first], 1, AT_MODE)
+    return known.get(key, lambda: _compared(gp, first, possible))
 
 
-def _may_be_logarithmic(dimension: Dimension) -> bool:
-    return dimension.is_real and not dimension.log and dimension.upper >= _RATIO * dimension.lower > 0
+def scales_text(found: Scales, encoder: Encoder, chosen_for: Kernel | None) -> str:
+    """Return a warning of better scales, which the model of a kernel has, or which no model has (None)."""
+    names = listed(found.names)
+    reason = (
+        f"they predict the first {found.n} observations much better (leave-one-out log density {found.gain:.1f} higher "
+        "for each)"
+    )
+    positive = [d.name for d in encoder.dimensions if d.name in found.names and d.lower > 0]
+    remedy = f" Declare log=True for {listed(positive)} in another study" if positive else ""
+    if chosen_for is None:
+        past = f"{remedy}, and give it these trials as history=" if positive else ""
+        return f"logarithmic scales of {names} would be better than the linear ones of the space: {reason}.{past}"
+    design = f"{remedy}, so that its initial design has the scale too." if positive else ""
+    return (
+        f"the model has logarithmic scales of {names}, which the space declares linear: {reason}.{design} "
+        f"kernel={chosen_for.name!r} keeps the declared scales"
+    )
 
 
-def _rescaled(train: Encoded, logarithmic: Sequence[int]) -> Encoded:
-    """Return configurations whose unit values of some parameters are those of a logarithmic scale."""
-    unit_values = train.unit_values.copy()
-    for j in logarithmic:
-        dimension = train.encoder.dimensions[j]
-        ratios = dimension.numbers(unit_values[:, j]) / dimension.lower
-        logs = np.log(ratios) / np.log(dimension.upper / dimension.lower)
-        unit_values[:, j] = np.where(train.active[:, j], logs, unit_values[:, j])
-    return Encoded(unit_values, train.active, train.encoder)
-
-
-def warn_of_scales(session: Session, goal: Goal, gp: GaussianProcess, observed: Observations) -> None:
-    """Warn once if an objective would be predicted much better with logarithmic scales, as far as that is due."""
-    n = len(observed.y)
-    due = max((number for number in _DUE if number <= n), default=0)
-    if due == 0 or not session.is_first(f"scales {goal.fit_name} {due}"):
-        return
+def _compared(gp: GaussianProcess, first: Sequence[Observations], names: Sequence[str]) -> Scales:
+    """Fit with each set of logarithmic scales, and return the best."""
+    nothing = Scales((), 0.0, len(first[0].y))
     try:
-        names, gain = better_scales(gp, observed)
+        declared = [_mode(gp, each) for each in first]
     except InferenceError:
-        return  # the fit of the objective itself is reported
-    if gain > EVIDENCE:
-        values = "values" if goal.is_only else f"values of objective {goal.name!r}"
-        session.warn(
-            f"the {n} {values} so far are predicted much better if {listed(names)} "
-            f"{'has a logarithmic scale' if len(names) == 1 else 'have logarithmic scales'} (leave-one-out log density "
-            f"of a value {gain:.1f} higher): declare log=True in another study, and give it these trials as history=",
-            about=f"scales {goal.fit_name}",
-        )
+        return nothing  # the fit of the objective itself is reported
+    before = _log_densities(declared)
+
+    def gain(logarithmic: Sequence[str]) -> float:
+        model = gp.on(gp.encoder.rescaled({*gp.encoder.logarithmic, *logarithmic}))
+        pairs = zip(first, declared, strict=True)
+        try:
+            after = _log_densities([_mode(model, each, mode.warm_start()) for each, mode in pairs])
+        except InferenceError:
+            return 0.0
+        return float(np.clip(after - before, -MOST, MOST).mean())
+
+    alone = {} if len(names) > _MANY else {(name,): gain([name]) for name in names}
+    better = tuple(name for (name,), value in alone.items() if value > _LEAST)
+    gains = alone | {several: gain(several) for several in {better, tuple(names)} if len(several) > 1}
+    best = max(gains, key=gains.__getitem__)
+    return nothing._replace(names=best, gain=gains[best]) if gains[best] > EVIDENCE else nothing
+
+
+def _mode(gp: GaussianProcess, observed: Observations, start: WarmStart | None = None) -> Posterior:
+    """Return the fit at the mode, of other scales at the one near the mode of the declared scales."""
+    return gp.with_errors(observed.errors).fit(
+        observed.configs,
+        observed.y,
+        y_sd=observed.errors,
+        maximize=observed.maximize,
+        start=start,
+        options=AT_MODE,
+    )
+
+
+def _log_densities(modes: Sequence[Posterior]) -> FloatArray:
+    """Return the leave-one-out log densities of all values."""
+    return np.concatenate([mode.parts[0].leave_one_out.elpd for mode in modes])

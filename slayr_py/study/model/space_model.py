@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -22,12 +24,14 @@ from slayr_py.study.model.costs import CostModel
 from slayr_py.study.model.design import Design, default_configuration
 from slayr_py.study.model.exhaustion import Everything
 from slayr_py.study.model.feasibility import FeasibilityModels
-from slayr_py.study.model.fit_cache import FitCache
+from slayr_py.study.model.fit_cache import Cache, FitCache
 from slayr_py.study.model.loop_fits import LoopFits
 from slayr_py.study.model.options import SamplerOptions
+from slayr_py.study.model.proposal import Proposal
 from slayr_py.study.model.proposer import Proposer, warn_of_far_values
+from slayr_py.study.model.scales import Scales, better_scales, scales_text
 from slayr_py.study.model.session import Phase, Session
-from slayr_py.study.model.surrogate import Surrogate, surrogate_of
+from slayr_py.study.model.surrogate import GivenKernel, Surrogate, surrogate_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, given_values, has_history
 from slayr_py.study.storage.costs import check_cost_name
 from slayr_py.study.storage.objectives import Goal
@@ -36,10 +40,12 @@ from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.suggesting import fix_given
 from slayr_py.study.storage.suggestion import SuggestionRecord
 from slayr_py.study.storage.trials import (
+    Observations,
     has_known_error,
     is_tried,
     left_out,
     observations,
+    observations_of_all,
     trials_text,
     without_constraints,
 )
@@ -108,6 +114,8 @@ class SpaceModel:
         cost = None if options.cost is None else CostModel(encoder, kernel, options.cost, session)
         self.proposer = Proposer(options, feasibility, cost, FitCache(), session, self.prior)
         self._prepared = False
+        self._scales: Cache[Scales] = Cache()
+        self._rescaled: dict[tuple[str, ...], SpaceModel] = {}
 
     def _initial_configs(self, configs: Iterable[Mapping[str, Any]] | pd.DataFrame) -> list[Configuration]:
         """Return the initial configurations of the user with the fixed values, without those that these make equal."""
@@ -152,6 +160,55 @@ class SpaceModel:
     def surrogate_of(self, study: Study) -> Surrogate:
         """Return the surrogate of a study, with or without past experiments."""
         return self.surrogate_with_history if has_history(study) else self.surrogate
+
+    def at_scales(self, study: Study, observed: Sequence[Observations]) -> SpaceModel:
+        """Return the model with the logarithmic scales that the values so far choose, itself if these are declared.
+
+        A surrogate that does not choose scales warns of better ones. ``observed`` has all trials of each objective. The
+        programs are prepared before.
+        """
+        self.prepare()
+        surrogate = self.surrogate_of(study)
+        found = better_scales(study, surrogate.plain, observed, self._scales)
+        if found is None or not found.names:
+            return self
+        chooses = isinstance(surrogate, GivenKernel) and surrogate.chooses_scales
+        text = scales_text(found, self.encoder, surrogate.first_kernel if chooses else None)
+        self.session.warn(text, about=f"scales {found.names if chooses else ''}")
+        return self.rescaled((*self.encoder.logarithmic, *found.names)) if chooses else self
+
+    def rescaled(self, names: Sequence[str]) -> SpaceModel:
+        """Return the model with logarithmic scales of these numbers, and the same initial design."""
+        encoder = self.encoder.rescaled(names)
+        if encoder is self.encoder:
+            return self
+        if (other := self._rescaled.get(encoder.logarithmic)) is None:
+            other = self._rescaled[encoder.logarithmic] = self._on(encoder)
+        return other
+
+    def _on(self, encoder: Encoder) -> SpaceModel:
+        other = copy(self)
+        other.encoder = encoder
+        other.fixed = None if self.fixed is None else encoder.fix(self.fixed.values)
+        other.surrogate = self.surrogate.on(encoder)
+        other.surrogate_with_history = self.surrogate_with_history.on(encoder)
+        feasibility = replace(self.proposer.feasibility, encoder=encoder)
+        cost = None if self.proposer.cost is None else replace(self.proposer.cost, encoder=encoder)
+        other.proposer = replace(self.proposer, feasibility=feasibility, cost=cost, fits=FitCache())
+        return other
+
+    def propose(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        observed: Sequence[Observations],
+        before: Set[int],
+        design: Sequence[Configuration],
+        stream: np.random.SeedSequence,
+    ) -> Proposal:
+        """Return the proposal of a trial in the making, with its fixed values; see `Proposal` for the arguments."""
+        fixed = self.fixed_for_suggestion(study, trial)
+        return Proposal(self.proposer, study, trial, observed, before, design, stream, fixed)
 
     def prepare(self) -> None:
         """Find or install CmdStan and compile the programs, once.
@@ -221,8 +278,8 @@ class SpaceModel:
         if not observed.configs:
             raise DataError(f"study {study.study_name!r} has no finished trial with a finite value: nothing to fit")
         warn_of_far_values(self.session, goal, observed)
-        self.prepare()
-        gp = self.surrogate_of(study).latest(study, observed)
+        scaled = self.at_scales(study, observations_of_all(study, self.space))
+        gp = scaled.surrogate_of(study).latest(study, observed)
         if gp.is_stack:
             fits = LoopFits(gp, study, observed, FitCache(), self.session.warn)
             return fits.fit(fits.plan(options), np.random.SeedSequence(seed))[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from optuna import Study
@@ -15,7 +15,7 @@ from slayr_py.kernels import Kernel, Stack, from_name as kernel_from_name
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder
 from slayr_py.study.model.fit_cache import FitCache
-from slayr_py.study.model.kernel_searches import LoopSearch, default_search, on_space
+from slayr_py.study.model.kernel_searches import SHARED, LoopSearch, default_search, on_space
 from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.warp_choice import with_chosen_warp
@@ -35,6 +35,9 @@ class GivenKernel:
         Kernel of the models of failures and constraints.
     automatic : bool
         Whether "auto" has chosen the kernel.
+    chooses_scales : bool
+        Whether the values choose logarithmic scales: those of "auto" do, unless the user's priors or belief about the
+        optimum refer to the declared ones.
     chooses_warp : bool
         Whether the values choose the warp, if it is "auto": those of a noisy objective do not.
     fits : FitCache
@@ -44,6 +47,7 @@ class GivenKernel:
     gp: GaussianProcess
     first_kernel: Kernel
     automatic: bool = False
+    chooses_scales: bool = False
     chooses_warp: bool = True
     fits: FitCache = field(default_factory=FitCache)
 
@@ -55,6 +59,15 @@ class GivenKernel:
     def record(self) -> dict[str, Any]:
         """Return the entry "kernel" of the study's record."""
         return kernel_record(self.kernel, self.gp.encoder, self.automatic)
+
+    @property
+    def plain(self) -> GaussianProcess:
+        """Return the Gaussian process of the first kernel."""
+        return self.gp.parts[0]
+
+    def on(self, encoder: Encoder) -> GivenKernel:
+        """Return the surrogate of the same space with other scales."""
+        return replace(self, gp=self.gp.on(encoder), fits=FitCache())
 
     def prepare(self, progress: Callable[[str], None] | None = None) -> None:
         """Compile the programs of the kernels."""
@@ -96,7 +109,10 @@ def surrogate_of(
         plain = GaussianProcess(encoder, kernel_from_name("auto", encoder), priors, options.warp)
         return LoopSearch(search, plain, priors, n_initial, session)
     gp = GaussianProcess(encoder, kernel, priors, options.warp)
-    return GivenKernel(gp, gp.models[0].kernel, automatic=kernel == "auto", chooses_warp=not options.noisy)
+    automatic = kernel == "auto"
+    free = options.prior is None and not (options.priors or {}).keys() - set(SHARED)
+    first = gp.models[0].kernel
+    return GivenKernel(gp, first, automatic, chooses_scales=automatic and free, chooses_warp=not options.noisy)
 
 
 def check_inferable(kernel: str | Kernel | Stack | KernelSearch) -> None:

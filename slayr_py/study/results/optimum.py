@@ -87,12 +87,12 @@ def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, li
     observed = observations(study, posterior.encoder.space)
     declared = declared_space_of(study)
     fixed = fixed_for_results(study, posterior.encoder)
-    encoder = posterior.encoder if declared is None else declared.encoder
+    encoder = posterior.encoder if declared is None else declared.rescaled(posterior.encoder.logarithmic).encoder
     evaluated = encoder.encode(observed.configs)
     rows = np.flatnonzero(observed.usable(evaluated, fixed))
     if not len(rows):
         raise DataError(f"study {study.study_name!r} has no feasible trial to compare with the optimum")
-    models = list(feasibility_of_all(study, posterior.encoder.space).values())
+    models = list(feasibility_of_all(study, posterior.encoder).values())
     with one_thread():
         scale = inflation_of(study, posterior, observed)
         exact, infeasible = None, None

@@ -177,18 +177,22 @@ def _fitted(model: SpaceModel, study: Study, seed: int, goal: Goal, **fit: Unpac
     return model.fit(study, stan_seed_of(seed), goal, **fit)
 
 
-def feasibility_of_all(study: Study, space: ConfigurationSpace) -> dict[str, Posterior]:
+def feasibility_of_all(study: Study, encoder: Encoder) -> dict[str, Posterior]:
     """Return the models of failures and constraints behind the last fitted suggestion, by name.
 
     They are fitted anew, to all finished trials, if other trials than then count as failures because of their values:
-    the model of the objective does not know these. So are those of inferred parameters, in the space of the posterior.
+    the model of the objective does not know these. So are those of inferred parameters, in the space of the posterior,
+    and those with other scales than the posterior, whose ``encoder`` is given.
     """
-    penalties = observations(study, space).penalties
-    if (known := _inferred_in(study, space)) is None:
+    penalties = observations(study, encoder.space).penalties
+    if (known := _inferred_in(study, encoder.space)) is None:
         if penalties == last_penalties(study):
-            return last_feasibility(study)
+            last = last_feasibility(study)
+            if all(each.encoder.logarithmic == encoder.logarithmic for each in last.values()):
+                return last
         known = _declared_or_recorded(study)
     model, seed = known
+    model = model.rescaled(encoder.logarithmic)
     model.prepare()
     fits = OutputFits(FitCache(), study, len(trials_of(study)), seed, warm_starts=False)
     return {fit.name: fit.posterior for fit in model.proposer.feasibility.fit_all(fits, model.options.fit, penalties)}

@@ -26,9 +26,9 @@ from slayr_py.inference import (
 from slayr_py.study.model.costs import fit_name
 from slayr_py.study.model.feasibility import SUCCESS, feasibility_results
 from slayr_py.study.sampler import within_of
-from slayr_py.study.storage.attributes import FIT_KEY, study_record, suggestion_record
+from slayr_py.study.storage.attributes import FIT_KEY, suggestion_record
 from slayr_py.study.storage.costs import log_costs
-from slayr_py.study.storage.fit_records import keys, with_stored_once
+from slayr_py.study.storage.fit_records import keys, space_of_fit, with_stored_once
 from slayr_py.study.storage.objectives import goal_of, goals_of
 from slayr_py.study.storage.pieces import stored
 from slayr_py.study.storage.suggestion import SuggestionRecord
@@ -229,9 +229,7 @@ def _output_again(study: Study, number: int, name: str, read: Callable[..., Resu
 def _complete(study: Study, reduced: Mapping[str, Any], start_key: str) -> dict[str, Any]:
     """Return a stored record of a fit with the parts that the study stores only once."""
     record = with_stored_once(study, reduced)
-    if "space" not in record:
-        about = study_record(study) or {}  # a damaged study; without a space, the record is not readable
-        record["space"] = {key: about[key] for key in ("space", "graphs") if key in about}
+    record["space"] = space_of_fit(study, record)
     if set(record["start"] or ()) == {"trial"}:
         earlier = _trial(study, record["start"]["trial"])
         record["start"] = stored(earlier.user_attrs, start_key)

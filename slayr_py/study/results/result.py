@@ -200,7 +200,7 @@ class Result:
         if self.front.empty:
             raise DataError(f"study {self.study.study_name!r} has no feasible trial with finite values")
         posteriors = [self._posterior_of_all(goal.number) for goal in goals_of(self.study)]
-        feasibility = list(feasibility_of_all(self.study, self.space).values())
+        feasibility = list(feasibility_of_all(self.study, posteriors[0].encoder).values())
         return front_band(self.study, posteriors, feasibility, probability, n, seed, reference)
 
     def hypervolume(self, reference: Reference) -> float:

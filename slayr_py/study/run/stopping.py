@@ -19,6 +19,7 @@ from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.model.incumbent import counts_as_noisy, front_task
 from slayr_py.study.model.prediction_error import inflation_of
 from slayr_py.study.model.proposer import FittedModels
+from slayr_py.study.model.space_model import SpaceModel
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import REGRET_KEY, regret_records, stopping_record
 from slayr_py.study.storage.objectives import given_reference, goals_of
@@ -187,7 +188,8 @@ class Regret:
             # One thread, so that the last bits do not depend on the machine.
             with one_thread():
                 sample = _sample_one if len(observed) == 1 else _sample_several
-                return sample(study, declared, observed, fitted, np.random.default_rng(stream))
+                model = declared.rescaled(fitted.posterior.encoder.logarithmic)
+                return sample(study, model, observed, fitted, np.random.default_rng(stream))
 
 
 def _declared(study: Study) -> DeclaredSpace:
@@ -220,14 +222,14 @@ class Sampled(NamedTuple):
 
 def _sample_one(
     study: Study,
-    declared: DeclaredSpace,
+    model: SpaceModel,
     observed: Sequence[Observations],
     fitted: FittedModels,
     rng: np.random.Generator,
 ) -> Sampled | None:
     """Draw the regret of the best configuration; None without one."""
     first = observed[0]
-    row = _incumbent(study, fitted.posterior, first, declared)
+    row = _incumbent(study, fitted.posterior, first, model)
     if row is None:
         return None
     feasibility = [fit.posterior for fit in fitted.feasibility]
@@ -235,35 +237,35 @@ def _sample_one(
     incumbent = fitted.posterior.train[[row]]
     encoder = fitted.posterior.encoder
     infeasible = None
-    if not counts_as_noisy(declared.options, observed):
+    if not counts_as_noisy(model.options, observed):
         infeasible = encoder.encode(known_infeasible(study, encoder.space, first.penalties))
-    fixed = declared.fixed_for_run(study)
+    fixed = model.fixed_for_run(study)
     regret = sample_regret(fitted.posterior, incumbent, rng, feasibility, fixed, inflation, infeasible)
     return Sampled(first, first.numbers[row], inflation, regret)
 
 
 def _sample_several(
     study: Study,
-    declared: DeclaredSpace,
+    model: SpaceModel,
     observed: Sequence[Observations],
     fitted: FittedModels,
     rng: np.random.Generator,
 ) -> Sampled | None:
     """Draw the hypervolume that the evaluated configurations lack; None without a feasible one."""
-    options = declared.options
+    options = model.options
     feasibility = [fit.posterior for fit in fitted.feasibility]
-    given = (declared.fixed_for_run(study), counts_as_noisy(options, observed), options.reference_point)
+    given = (model.fixed_for_run(study), counts_as_noisy(options, observed), options.reference_point)
     task = front_task(study, observed, fitted.posteriors, feasibility, *given)
     if task is None:
         return None
     return Sampled(observed[0], None, max(task.scales), draw_fronts(task, rng).gained)
 
 
-def _incumbent(study: Study, posterior: Posterior, observed: Observations, declared: DeclaredSpace) -> int | None:
+def _incumbent(study: Study, posterior: Posterior, observed: Observations, model: SpaceModel) -> int | None:
     """Return the row of the best feasible observation; noisy ones are compared by their posterior means."""
-    rows = np.flatnonzero(observed.usable(posterior.train, declared.fixed_for_run(study)))
+    rows = np.flatnonzero(observed.usable(posterior.train, model.fixed_for_run(study)))
     if not len(rows):
         return None
-    noisy = counts_as_noisy(declared.options, [observed])
+    noisy = counts_as_noisy(model.options, [observed])
     values = posterior.predict(posterior.train[rows]).centre_and_spread()[0] if noisy else observed.y[rows]
     return int(rows[np.argmax(values) if observed.maximize else np.argmin(values)])

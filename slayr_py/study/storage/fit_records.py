@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, FitOptions, GaussianProcess, Posterior, WarmStart
 from slayr_py.kernels import Kernel
-from slayr_py.space import jsonable
+from slayr_py.space import LOGARITHMIC, jsonable
 from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, SHARED_KEY, START_KEY, study_record
 from slayr_py.study.storage.objectives import goals_of
 from slayr_py.study.storage.pieces import store_in_study, store_in_trial, stored
@@ -64,7 +64,8 @@ def store_fit(
     shared = jsonable({entry: record.pop(entry) for entry in _SHARED})
     record["shared"] = _stored_once(study, SHARED_KEY, shared)
     about = study_record(study) or {}
-    if record["space"] == {key: about.get(key) for key in record["space"]}:
+    record["space"] = {key: value for key, value in record["space"].items() if value != about.get(key)}
+    if not record["space"]:
         del record["space"]
     for earlier in trials_of(study):
         if record["start"] is not None and stored(earlier.user_attrs, start_key) == record["start"]:
@@ -99,6 +100,12 @@ def with_stored_once(study: Study, reduced: Mapping[str, Any]) -> dict[str, Any]
     if "sha256" in record["kernel"]:
         record["kernel"] = _read(study, KERNEL_KEY, record["kernel"])
     return record
+
+
+def space_of_fit(study: Study, reduced: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the space of a stored record, whose entries it lacks where the study has the same."""
+    about = study_record(study) or {}
+    return {**{key: about[key] for key in ("space", "graphs", LOGARITHMIC) if key in about}, **reduced.get("space", {})}
 
 
 def _stored_once(study: Study, key: str, value: Mapping[str, Any]) -> dict[str, str]:
@@ -154,9 +161,11 @@ def last_warm_start(
             if fit.get("auto_warp") != gp.model.auto_warp:
                 return None
             try:
+                if space_of_fit(study, fit).get(LOGARITHMIC, []) != list(gp.encoder.logarithmic):
+                    return None
                 start = WarmStart.fromdict(stored(earlier.user_attrs, start_key))
                 gp.model.check_start(start, METHODS[options.method].chains_of_start(options))
                 return LastStart(start, sum(last - first + 1 for first, last in fitted))
-            except (DataError, TypeError, ValueError):
+            except (DataError, AttributeError, TypeError, ValueError):
                 return None
     return None

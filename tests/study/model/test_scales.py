@@ -1,93 +1,177 @@
-"""Whether logarithmic scales would predict the values of a study better."""
+"""Logarithmic scales that the values of a study choose."""
 
 from __future__ import annotations
 
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
-import optuna
 import pandas as pd
 import pytest
 
 import slayr_py as sl
 from slayr_py.kernels import Stack
 from slayr_py.space import Encoder
-from slayr_py.study.model.scales import EVIDENCE, better_scales
+from slayr_py.study.model.fit_cache import Cache
+from slayr_py.study.model.scales import EVIDENCE, Scales, better_scales
+from slayr_py.study.storage.attributes import suggestion_record
+from slayr_py.study.storage.trials import observations_of_all
 
 SPACE = {"rate": (1e-3, 1.0), "units": (4, 1024), "share": (0.0, 1.0), "width": (1.0, 200.0)}
 KINDS = ("decades", "range")
 
 
-def table(n, kind, seed=0):
-    """Return evaluations of a bowl in the logarithms of two parameters or in their values."""
-    configs = pd.DataFrame(dict(config) for config in Encoder(SPACE).sobol(n, seed))
+def value(config, kind="decades"):
+    """Return a bowl in the logarithms of two parameters or in their values."""
     rate, units = (
-        np.log(configs[name] / SPACE[name][0]) / np.log(SPACE[name][1] / SPACE[name][0])
+        np.log(config[name] / SPACE[name][0]) / np.log(SPACE[name][1] / SPACE[name][0])
         if kind == "decades"
-        else configs[name] / SPACE[name][1]
+        else config[name] / SPACE[name][1]
         for name in ("rate", "units")
     )
-    y = (rate - 0.3) ** 2 + (units - 0.6 * configs["share"]) ** 2 + 0.5 * (configs["width"] / 200 - 0.4) ** 2
-    return configs.assign(value=y)
+    return (rate - 0.3) ** 2 + (units - 0.6 * config["share"]) ** 2 + 0.5 * (config["width"] / 200 - 0.4) ** 2
 
 
-def observed(data, errors=None, maximize=False):
-    configs = [Encoder(SPACE).configuration(row) for row in data.drop(columns="value").to_dict(orient="records")]
-    y = data["value"].to_numpy()
-    return SimpleNamespace(configs=configs, y=-y if maximize else y, errors=errors, maximize=maximize)
+def table(n, kind="decades", seed=0):
+    configs = pd.DataFrame(dict(config) for config in Encoder(SPACE).sobol(n, seed))
+    return configs.assign(value=value(configs, kind))
+
+
+def study_of(data, space=SPACE, **options):
+    return sl.study.create_study(space, history=data, n_initial=1, seed=0, method="map", **options)
+
+
+def scales_of(study, kernel="auto", space=SPACE):
+    gp = sl.GaussianProcess(space, kernel)
+    return better_scales(study, gp.parts[0], observations_of_all(study, gp.encoder.space), Cache[Scales]())
 
 
 @pytest.mark.stan
 @pytest.mark.parametrize("kernel", ["auto", "matern", "SE", Stack(["MAT52", "SE"])])
 def test_the_parameters_whose_effect_depends_on_ratios_are_found(kernel):
-    gp = sl.GaussianProcess(SPACE, kernel)
-    assert better_scales(gp, observed(table(36, "range"))).gain < 0.5 * EVIDENCE
-    found = better_scales(gp, observed(table(36, "decades")))
-    assert found.gain > EVIDENCE
+    assert scales_of(study_of(table(36, "range")), kernel).names == ()
+    found = scales_of(study_of(table(36)), kernel)
+    assert found.gain > EVIDENCE and found.n == 36
     assert {"rate", "units"} <= set(found.names) <= {"rate", "units", "width"}
 
 
 @pytest.mark.stan
-def test_many_values_noise_and_maximisation_change_nothing():
-    gp = sl.GaussianProcess(SPACE)
-    many = better_scales(gp, observed(table(600, "decades"), errors=np.full(600, 1e-3), maximize=True))
-    assert many.gain > EVIDENCE and {"rate", "units"} <= set(many.names)
+def test_the_first_values_decide_until_the_next_choice_is_due():
+    data = table(40)
+    expected = scales_of(study_of(data.iloc[:24]))
+    later = scales_of(study_of(data.iloc[:35]))
+    assert later == expected and later.n == 24
+    assert scales_of(study_of(data)).n == 36
+    assert scales_of(study_of(data.iloc[:15])) is None
+
+
+@pytest.mark.stan
+def test_noise_and_maximisation_change_nothing():
+    data = table(90)
+    noisy = data.assign(value=-data["value"], y_sd=1e-3)
+    found = scales_of(study_of(noisy, direction="maximize"))
+    assert found.gain > EVIDENCE and found.n == 81 and {"rate", "units"} <= set(found.names)
+
+
+@pytest.mark.stan
+def test_objectives_choose_together():
+    data = table(36)
+    second = data["share"] + (data["width"] / 200) ** 2  # to which both scales are equal
+    both = data.drop(columns="value").assign(values_first=data["value"], values_second=second)
+    options = {"directions": {"first": "minimize", "second": "minimize"}}
+    found = scales_of(study_of(both, **options))
+    assert {"rate", "units"} <= set(found.names)
+    single = scales_of(study_of(data))
+    assert found.gain < single.gain
 
 
 @pytest.mark.stan
 def test_many_parameters_are_examined_together():
     space = {f"x{i}": (1.0, 1000.0) for i in range(13)}
-    configs = Encoder(space).sobol(40, 0)
-    y = np.array([sum((1 + i % 3) * np.log(config[f"x{i}"]) for i in range(13)) for config in configs])
-    values = SimpleNamespace(configs=configs, y=y, errors=None, maximize=False)
-    found = better_scales(sl.GaussianProcess(space, "SE"), values)
-    assert found.names == sorted(space) and found.gain > EVIDENCE
+    configs = pd.DataFrame(dict(config) for config in Encoder(space).sobol(40, 0))
+    values = sum((1 + i % 3) * np.log(configs[f"x{i}"]) for i in range(13))
+    found = scales_of(study_of(configs.assign(value=values), space), "SE", space)
+    assert sorted(found.names) == sorted(space) and found.gain > EVIDENCE
 
 
-def test_ranges_with_zero_short_ones_and_logarithmic_ones_are_not_examined(monkeypatch):
-    space = {"share": (0.0, 1.0), "width": (1.0, 99.0), "below": (-5.0, -0.01), "kind": ["a", "b"]}
-    encoder = Encoder(space)
-    gp = sl.GaussianProcess(encoder)
-    monkeypatch.setattr(gp, "fit", None)
-    values = SimpleNamespace(configs=encoder.sobol(20, 1), y=np.arange(20.0), errors=None, maximize=False)
-    assert better_scales(gp, values) == ([], 0.0)
+def test_ranges_that_cannot_be_logarithmic_are_not_examined(monkeypatch):
+    monkeypatch.setattr(sl.GaussianProcess, "fit", None)
+    space = {"width": (1.0, 99.0), "below": (-5.0, -0.01), "kind": ["a", "b"], "tiny": (1e-13, 1.0)}
+    configs = pd.DataFrame(dict(config) for config in Encoder(space).sobol(20, 1))
+    assert scales_of(study_of(configs.assign(value=np.arange(20.0)), space), space=space) is None
+    within = Encoder({"a": (1.0, 1000.0), "b": (1.0, 1000.0)}, within=["a + b <= 900"])
+    configs = pd.DataFrame(dict(config) for config in within.sobol(20, 1))
+    assert scales_of(study_of(configs.assign(value=np.arange(20.0)), within), space=within) is None
+
+
+def suggestions(study, n=6):
+    """Return the texts of the warnings about scales of n suggestions, and the classes of these warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(n):
+            trial = sl.study.ask(study)
+            study.tell(trial, value(trial.params))
+    about = [each for each in caught if "logarithmic" in str(each.message)]
+    assert all(issubclass(each.category, UserWarning) for each in about)
+    return [str(each.message) for each in about]
 
 
 @pytest.mark.stan
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_study_warns_once_of_scales(kind):
-    data = table(24, kind, seed=1)
-    study = sl.study.create_study(SPACE, history=data.iloc[:22], n_initial=1, seed=0, method="map")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for _ in range(6):
+def test_a_study_has_the_scales_that_its_values_choose_and_says_so():
+    study = study_of(table(20))
+    texts = suggestions(study)
+    assert len(texts) == len(set(texts)) <= 2  # at 16 and 24 values
+    assert all("rate" in text and "log=True" in text and "initial design" in text for text in texts)
+    last = study.trials[-1]
+    scales = sl.study.posterior_of(study, last.number).encoder.logarithmic
+    assert {"rate", "units"} <= set(scales)
+    assert any("logarithmic scale" in note for note in suggestion_record(last)["diagnostics"]["kernel_notes"])
+    assert all(each.identical for each in sl.study.replay(study, last.number))
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize(
+    "options",
+    [{"kernel": "matern"}, {"priors": {"lengthscale": sl.LogNormal(0, 1)}}, {"prior": {"rate": sl.Normal(0.5, 0.1)}}],
+    ids=str,
+)
+def test_a_kernel_a_prior_or_a_belief_of_the_user_keeps_the_declared_scales(options):
+    study = study_of(table(20), **options)
+    texts = suggestions(study, 1)
+    assert len(texts) == 1 and "would be better" in texts[0] and "history=" in texts[0]
+    assert sl.study.posterior_of(study, study.trials[-1].number).encoder.logarithmic == ()
+
+
+@pytest.mark.stan
+def test_a_study_on_the_right_scales_keeps_them():
+    study = study_of(table(23, "range"))
+    assert suggestions(study, 1) == []
+
+
+@pytest.mark.stan
+@pytest.mark.filterwarnings("ignore:the model has logarithmic scales")
+def test_a_resumed_study_makes_the_same_suggestions(tmp_path):
+    def asked(storage, restart):
+        study = study_of(table(22), storage=storage, study_name="same")
+        for i in range(4):
+            if restart and i == 2:
+                study = sl.study.create_study(
+                    SPACE, n_initial=1, seed=0, method="map", storage=storage, study_name="same"
+                )
             trial = sl.study.ask(study)
-            study.tell(trial, float(len(study.trials)))
-        sl.study.ask(study)
-    texts = [str(each.message) for each in caught if "logarithmic" in str(each.message)]
-    assert len(texts) == (kind == "decades")
-    if texts:
-        assert "rate" in texts[0] and "log=True" in texts[0] and "history=" in texts[0]
-        assert issubclass(next(each.category for each in caught if "logarithmic" in str(each.message)), UserWarning)
-    assert study.trials[-1].state == optuna.trial.TrialState.RUNNING
+            study.tell(trial, value(trial.params))
+        return [trial.params for trial in study.trials]
+
+    storages = [f"sqlite:///{tmp_path}/{name}.db" for name in ("one", "two")]
+    assert asked(storages[0], restart=False) == asked(storages[1], restart=True)
+
+
+@pytest.mark.stan
+@pytest.mark.filterwarnings("ignore:the model has logarithmic scales")
+def test_results_of_loaded_studies_have_the_chosen_scales(tmp_path):
+    study = study_of(table(22), storage=f"sqlite:///{tmp_path}/study.db", study_name="stored")
+    trial = sl.study.ask(study)
+    study.tell(trial, value(trial.params))
+    for result in (sl.Result(study, Encoder(SPACE).space), sl.study.load(f"sqlite:///{tmp_path}/study.db", "stored")):
+        assert {"rate", "units"} <= set(result.posterior().encoder.logarithmic)
+        optimum = result.optimum().table.set_index("parameter")
+        assert optimum.loc["rate", "median"] < 0.1

@@ -143,7 +143,7 @@ def _overlay(reading: Reading, axes: Any, predicted: _Map) -> None:
 def _has_unit_steps(axis: Coordinate) -> bool:
     """Whether the places of a parameter are levels, or all of its integers, one after another."""
     d = axis.dimension
-    all_integers = d.kind == "integer" and not d.log and len(axis.unit_values) == d.upper - d.lower + 1
+    all_integers = d.kind == "integer" and d.is_linear and len(axis.unit_values) == d.upper - d.lower + 1
     return all_integers or not d.is_real
 
 

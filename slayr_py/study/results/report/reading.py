@@ -156,7 +156,7 @@ class Reading:
         if not fitted_numbers(self.study):
             return {}
         self.progress("fitting the models of failures and constraints")
-        return last_feasibility(self.study) if self.space is None else feasibility_of_all(self.study, self.space)
+        return last_feasibility(self.study) if self.space is None else feasibility_of_all(self.study, self.encoder)
 
     @property
     @once

@@ -129,7 +129,7 @@ def _frame(reading: Reading, axes: Any, line: Grid, quantity: str) -> None:
     axes.axvline(coordinate.places[line.nearest], color=light("best"), lw=1.2, ls=(0, (4, 3)))
     margin = 0.6
     if coordinate.dimension.is_real:
-        margin = 0.5 if coordinate.is_discrete and not coordinate.dimension.log else 0.0
+        margin = 0.5 if coordinate.is_discrete and coordinate.dimension.is_linear else 0.0
         train = reading.posterior.train
         tried = coordinate.place(train.unit_values[train.active[:, coordinate.position], coordinate.position])
         axes.plot(tried, np.zeros(len(tried)), "|", color=light("muted"), transform=axes.get_xaxis_transform(), ms=7)
