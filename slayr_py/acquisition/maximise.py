@@ -143,9 +143,10 @@ def suggest(
         the median of those of the last five observations.
     pending : iterable of configurations, optional
         Configurations being evaluated elsewhere: every draw is conditioned on its own mean there, and improvement is
-        measured from the smallest of ``best`` and these means. For the expected improvement they are exact, so that
-        there is none beside them, unless ``recommended`` is given, or an ``error`` is given or known. With
-        ``recommended`` they may be repeated by it; else they are excluded.
+        measured from the smallest of ``best`` and these means, of those with the ``fixed`` values inside the
+        constraints on inputs. For the expected improvement they are exact, so that there is none beside them, unless
+        ``recommended`` is given, or an ``error`` is given or known. With ``recommended`` they may be repeated by it;
+        else they are excluded.
     exclude : iterable of configurations, optional
         Evaluated configurations. These and their neighbours are suggested only if the space has no others left. Leave
         it empty for a noisy objective, where evaluating a configuration twice can be useful.
@@ -200,7 +201,7 @@ def suggest(
     with one_thread():
         applicable = given.applicable(has_best=best is not None, is_logarithm=criterion.is_logarithm)
         search = AcquisitionSearch.of([posterior], applicable, repeats=criterion.is_of_means and len(compared) > 0)
-        believed = pending_that_count(search.running, search.models, has_best=best is not None)
+        believed = search.believed(has_best=best is not None)
         known = best is not None or believed is not None
         what = (criterion, goal) if known else (NoCriterion(), 0.0)
         merit = _merit(posterior, *what, t, search.most, search.running, believed, compared, error)
@@ -431,6 +432,21 @@ class AcquisitionSearch:
             interior=plateaus is None if terms.interior is None else terms.interior,
         )
 
+    def believed(self, *, has_best: bool) -> Encoded | None:
+        """Return the pending configurations whose believed values count as observed ones; None if there are none.
+
+        Those with the fixed values that satisfy the constraints on inputs count, as of the observed ones. If a feasible
+        value is known (``has_best``), all of them do: beside a pending configuration, a feasible one improves on
+        nothing, because the pending one is feasible then too. Otherwise only those count that are probably feasible.
+        """
+        running = self.running
+        counts = np.array([not broken for broken in self.posteriors[0].encoder.broken(running)], dtype=np.bool_)
+        if self.kept is not None:
+            counts &= self.kept.hold(running)
+        if not has_best and counts.any():
+            counts &= sum(model.log_probability(running) for model in self.models) >= np.log(0.5)
+        return running[np.flatnonzero(counts)] if counts.any() else None
+
     def run(self, merit: Merit, rng: np.random.Generator, least_feasible: float) -> tuple[Found, str]:
         """Return the configuration to suggest, and the reason if it is not the maximum."""
         first = self.posteriors[0]
@@ -482,18 +498,6 @@ class AcquisitionSearch:
 def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_] | None:
     """Return the observations (n,) that are infeasible with a probability above 1/2; None without models."""
     return sum(model.log_probability(train) for model in models) < np.log(0.5) if models else None
-
-
-def pending_that_count(pending: Encoded, models: Sequence[Feasibility], has_best: bool) -> Encoded | None:
-    """Return the pending configurations whose believed values count as observed ones; None if there are none.
-
-    If a feasible value is known (``has_best``), all of them count: beside a pending configuration, a feasible one
-    improves on nothing, because the pending one is feasible then too. Otherwise only those count that are probably
-    feasible.
-    """
-    if not has_best and len(pending):
-        pending = pending[sum(model.log_probability(pending) for model in models) >= np.log(0.5)]
-    return pending if len(pending) else None
 
 
 class Found(NamedTuple):

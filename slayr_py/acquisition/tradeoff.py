@@ -13,7 +13,6 @@ from slayr_py.acquisition.maximise import (
     SearchKeywords,
     SearchTerms,
     Suggestion,
-    pending_that_count,
     standardised_error,
 )
 from slayr_py.acquisition.merit import HypervolumeImprovement
@@ -97,7 +96,7 @@ def suggest_tradeoff(
         compared = None if configs is None else posteriors[0].encoder.encode(configs)
         if compared is not None and len(compared) != len(values):
             raise DataError(f"configs has {len(compared)} configurations for the {len(values)} values of front")
-        if (believed := pending_that_count(search.running, search.models, has_best=front is not None)) is not None:
+        if (believed := search.believed(has_best=front is not None)) is not None:
             pairs = zip(predictors, posteriors, strict=True)
             medians = [each.predict(believed, of.y_mean, of.y_sd).centre_and_spread()[0] for each, of in pairs]
             values = np.vstack([values, np.column_stack(medians)])

@@ -57,14 +57,15 @@ def test_a_batch_spreads_and_its_improvement_falls(acquisition, maximize, warp, 
 @pytest.mark.parametrize("objectives", [1, 2])
 def test_beside_a_running_evaluation_an_exact_objective_improves_on_nothing(objectives):
     """However much noise the model needs for what its kernel does not explain; a noisy one may be evaluated again."""
-    gp = sl.GaussianProcess(PLANE, priors={"sigma_n": sl.LogNormal(-1, 0.1)}, warp="none")
+    spot = sl.space.Encoder(PLANE, within=["x >= 0.3599", "x <= 0.3601", "y >= 0.4099", "y <= 0.4111"])
+    gp = sl.GaussianProcess(spot, priors={"sigma_n": sl.LogNormal(-1, 0.1)}, warp="none")
     posteriors = [gp.fit(POINTS, values, method="laplace", seed=1) for values in (BOWL, POINTS[:, 0])][:objectives]
     best = np.argmin(BOWL)
     recommended = [{"x": POINTS[best, 0], "y": POINTS[best, 1]}]
     several = {"front": [[BOWL[best], POINTS[best, 0]]], "reference": [1.0, 1.0]}
 
     def value(pending, noisy, error=None):
-        options = {"rng": np.random.default_rng(0), "pending": pending, "fixed": {"x": 0.36, "y": 0.41}}
+        options = {"rng": np.random.default_rng(0), "pending": pending, "interior": False}
         if objectives == 2:
             return suggest_tradeoff(posteriors, **several, noisy=noisy, errors=[error, error], **options).value
         options["recommended"] = recommended if noisy else ()
@@ -75,6 +76,27 @@ def test_beside_a_running_evaluation_an_exact_objective_improves_on_nothing(obje
     # Of one objective, what draws believe of both is left out: only what the next value may change stays.
     assert value(beside, noisy=True) > 0.03 * value([], noisy=True)
     assert value(beside, noisy=False, error=0.5) > 0.1 * value([], noisy=False, error=0.5)
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("objectives", [1, 2])
+@pytest.mark.parametrize("within", [False, True])
+def test_a_running_evaluation_counts_only_where_an_observed_one_would(objectives, noisy, within):
+    """It may have other values than the fixed ones, or violate constraints on inputs as past experiments may."""
+    encoder = sl.space.Encoder(PLANE, within=["y <= 0.5"] if within else None)
+    values = [POINTS[:, 0] - 10 * (POINTS[:, 1] > 0.5), (POINTS[:, 0] - 1) ** 2 - 10 * (POINTS[:, 1] > 0.5)]
+    gp = sl.GaussianProcess(encoder, priors={"sigma_n": sl.LogNormal(-4, 0.1)}, warp="none")
+    posteriors = [gp.fit(POINTS, y, method="laplace", seed=1) for y in values][:objectives]
+    best = {"x": 0.2, "y": 0.2}
+    given = {"rng": np.random.default_rng(0), "fixed": None if within else {"y": 0.2}}
+
+    def value(pending):
+        if objectives == 2:
+            several = {"front": [[0.2, 0.64]], "reference": [2.0, 2.0], "noisy": noisy, "configs": [best]}
+            return suggest_tradeoff(posteriors, **several, pending=pending, **given).value
+        return suggest(posteriors[0], best=0.2, t=1, recommended=[best] * noisy, pending=pending, **given).value
+
+    assert value([{"x": 0.2, "y": 0.9}]) > 0.5 * value([])
 
 
 @pytest.mark.parametrize("objectives", [1, 2])
