@@ -141,7 +141,7 @@ class Recommended(Compared):
             sd_of_second = (covariances[:, :, 1] - covariances[:, :, 0]) / root
             promised = log_improvement(self.goal - mean, np.abs(sd))
             is_new = promised >= log_improvement(self.goal - second, np.abs(sd_of_second))
-            is_new &= difference > _ROUNDING * self.prior  # else it is the recommended configuration
+            is_new &= np.abs(difference) > _ROUNDING * self.prior  # else it is the recommended configuration
             mean = np.where(is_new, mean, second)
             sd = np.where(is_new, sd, sd_of_second)
             by_variance = np.where(is_new, by_variance, -0.5 * sd_of_second / total)

@@ -55,6 +55,15 @@ def test_the_recommended_configuration_is_never_its_own_improvement():
     assert change.mean[0, 0] == 1000.0 and change.sd[0, 0] == pytest.approx((0.2 - 1.0) / np.sqrt(1.5))
 
 
+def test_an_evaluation_may_teach_more_of_the_recommended_configuration_than_of_its_own():
+    """Its value is then no smaller with a runner-up that promises less than without one."""
+    means = np.array([[0.0, 2.0]])
+    covariances = np.array([[[0.9, 0.1]]])
+    compared = Recommended(None, means, means[:, :1], None, None, None, np.ones((1, 1)))
+    change = compared.change(np.array([[0.1]]), np.full((1, 1), 0.5), covariances, np.full((1, 1), 0.1))
+    assert change.is_new[0, 0] and abs(change.sd[0, 0]) == pytest.approx(0.4 / np.sqrt(0.6))
+
+
 def test_a_runner_up_that_is_better_already_counts_by_what_an_evaluation_may_change():
     """Under a draw that disagrees, its whole difference would be an improvement by any evaluation."""
     better = compared_with(-0.7)
