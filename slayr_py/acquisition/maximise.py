@@ -36,6 +36,8 @@ from slayr_py.inference import Posterior, Predictor, recent_error
 from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.threads import ignoring_underflow, one_thread
 
+_INFEASIBLE = 0.05  # probability of feasibility below which improvement is not measured from a pending configuration
+_FEW = 32  # draws that are enough to compare a probability with it
 _FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
 
 
@@ -143,8 +145,8 @@ def suggest(
         the median of those of the last five observations.
     pending : iterable of configurations, optional
         Configurations being evaluated elsewhere: every draw is conditioned on its own mean there, and improvement is
-        measured from the smallest of ``best`` and these means, of those with the ``fixed`` values inside the
-        constraints on inputs. For the expected improvement they are exact, so that there is none beside them, unless
+        measured from the smallest of ``best`` and these means, of those with the ``fixed`` values that may be
+        feasible. For the expected improvement they are exact, so that there is none beside them, unless
         ``recommended`` is given, or an ``error`` is given or known. With ``recommended`` they may be repeated by it;
         else they are excluded.
     exclude : iterable of configurations, optional
@@ -386,7 +388,9 @@ class AcquisitionSearch:
         Pending configurations.
     excluded : Encoded
         Those that are suggested only if the space has no others left.
+    feasibility : sequence of Posterior
     models : tuple of Feasibility
+        Those of ``feasibility``, conditioned on the pending configurations.
     cost : Cost, optional
     kept : Fixed, optional
     prior : OptimumPrior, optional
@@ -401,6 +405,7 @@ class AcquisitionSearch:
     posteriors: Sequence[Posterior]
     running: Encoded
     excluded: Encoded
+    feasibility: Sequence[Posterior]
     models: tuple[Feasibility, ...]
     cost: Cost | None
     kept: Fixed | None
@@ -422,6 +427,7 @@ class AcquisitionSearch:
             posteriors=posteriors,
             running=running,
             excluded=excluded if repeats else excluded.concatenate(running),
+            feasibility=terms.feasibility,
             models=tuple(Feasibility.of(model, running, most) for model in terms.feasibility),
             cost=None if terms.cost is None else Cost.of(terms.cost, most),
             kept=encoder.fix(terms.fixed, "fixed: ") if isinstance(terms.fixed, Mapping) else terms.fixed,
@@ -436,15 +442,18 @@ class AcquisitionSearch:
         """Return the pending configurations whose believed values count as observed ones; None if there are none.
 
         Those with the fixed values that satisfy the constraints on inputs count, as of the observed ones. If a feasible
-        value is known (``has_best``), all of them do: beside a pending configuration, a feasible one improves on
-        nothing, because the pending one is feasible then too. Otherwise only those count that are probably feasible.
+        value is known (``has_best``), all of them do unless they are infeasible by the observations: beside a pending
+        configuration, a feasible one improves on nothing, because the pending one is feasible then too. Otherwise only
+        those count that are probably feasible.
         """
         running = self.running
         counts = np.array([not broken for broken in self.posteriors[0].encoder.broken(running)], dtype=np.bool_)
         if self.kept is not None:
             counts &= self.kept.hold(running)
-        if not has_best and counts.any():
-            counts &= sum(model.log_probability(running) for model in self.models) >= np.log(0.5)
+        if self.models and counts.any():
+            least = _INFEASIBLE if has_best else 0.5
+            models = [Feasibility.of(each, running[:0], _FEW) for each in self.feasibility] if has_best else self.models
+            counts &= sum(model.log_probability(running) for model in models) >= np.log(least)
         return running[np.flatnonzero(counts)] if counts.any() else None
 
     def run(self, merit: Merit, rng: np.random.Generator, least_feasible: float) -> tuple[Found, str]:

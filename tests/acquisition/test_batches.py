@@ -99,6 +99,23 @@ def test_a_running_evaluation_counts_only_where_an_observed_one_would(objectives
     assert value([{"x": 0.2, "y": 0.9}]) > 0.5 * value([])
 
 
+@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("objectives", [1, 2])
+def test_a_running_evaluation_that_is_infeasible_is_not_improved_on(objectives, noisy):
+    """It may be a point of the design, or one of the user's."""
+    posteriors = [fit(-POINTS[:, 0]), fit((POINTS[:, 1] - 0.4) ** 2 - POINTS[:, 0])][:objectives]
+    best = {"x": 0.4, "y": 0.4}
+    given = {"rng": np.random.default_rng(0), "feasibility": [fit(POINTS[:, 0] - 0.5)]}
+
+    def value(pending):
+        if objectives == 2:
+            several = {"front": [[-0.4, -0.4]], "reference": [1.0, 1.0], "noisy": noisy, "configs": [best]}
+            return suggest_tradeoff(posteriors, **several, pending=pending, **given).value
+        return suggest(posteriors[0], best=-0.4, t=1, recommended=[best] * noisy, pending=pending, **given).value
+
+    assert value([{"x": 1.0, "y": 0.4}]) > 0.5 * value([])
+
+
 @pytest.mark.parametrize("objectives", [1, 2])
 def test_the_prediction_for_a_suggestion_does_not_believe_pending_configurations(objectives):
     posteriors = [fit(BOWL), fit(POINTS[:, 0])][:objectives]
