@@ -441,15 +441,20 @@ class AcquisitionSearch:
     def believed(self, *, has_best: bool) -> Encoded | None:
         """Return the pending configurations whose believed values count as observed ones; None if there are none.
 
-        Those with the fixed values that satisfy the constraints on inputs count, as of the observed ones. If a feasible
-        value is known (``has_best``), all of them do unless they are infeasible by the observations: beside a pending
+        Those with the fixed values that satisfy the constraints on inputs count, as of the observed ones; if no
+        observed one has the fixed values, these replace those of the pending ones. If a feasible value is known
+        (``has_best``), all of them count unless they are infeasible by the observations: beside a pending
         configuration, a feasible one improves on nothing, because the pending one is feasible then too. Otherwise only
         those count that are probably feasible.
         """
+        encoder = self.posteriors[0].encoder
         running = self.running
-        counts = np.array([not broken for broken in self.posteriors[0].encoder.broken(running)], dtype=np.bool_)
-        if self.kept is not None:
-            counts &= self.kept.hold(running)
+        if self.kept is not None and not self.kept.hold(self.posteriors[0].train).any():
+            running, counts = encoder.resolve(running.unit_values, self.kept)
+        else:
+            counts = np.array([not broken for broken in encoder.broken(running)], dtype=np.bool_)
+            if self.kept is not None:
+                counts &= self.kept.hold(running)
         if self.models and counts.any():
             least = _INFEASIBLE if has_best else 0.5
             models = [Feasibility.of(each, running[:0], _FEW) for each in self.feasibility] if has_best else self.models

@@ -99,6 +99,16 @@ def test_a_running_evaluation_counts_only_where_an_observed_one_would(objectives
     assert value([{"x": 0.2, "y": 0.9}]) > 0.5 * value([])
 
 
+def test_fixed_values_that_no_observed_configuration_has_replace_those_of_a_running_one():
+    """As those of the observed ones: improvement is measured from the best prediction there."""
+    posterior = fit(BOWL)
+    centre, _ = posterior.predict([{"x": x, "y": 0.41} for x in POINTS[:, 0]]).centre_and_spread()
+    given = {"best": centre.min(), "t": 1, "fixed": {"y": 0.41}}
+    first = suggest(posterior, **given, rng=np.random.default_rng(0))
+    pending = [{**first.config, "y": 0.411}]
+    assert suggest(posterior, **given, rng=np.random.default_rng(0), pending=pending).value < 0.3 * first.value
+
+
 @pytest.mark.parametrize("noisy", [False, True])
 @pytest.mark.parametrize("objectives", [1, 2])
 def test_a_running_evaluation_that_is_infeasible_is_not_improved_on(objectives, noisy):
