@@ -245,7 +245,7 @@ def criterion_values(
     error : float, optional
         Known error of the next evaluation: see `suggest`.
     pending : iterable of configurations, DataFrame, or Encoded
-        Configurations being evaluated elsewhere: see `suggest`.
+        Configurations being evaluated elsewhere: see `suggest`. Here all of them count.
     effort : Effort
         Its number of draws.
 
