@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 import warnings
-import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +44,7 @@ class Prune(BasePruner):
     n_startup_trials : int, default 3
         Number of complete trials with reported values before the first decision, at least 3.
     seed : int, optional
-        Of the hyperparameters' draws; by default that of the study or, without one, a hash of the study's name.
+        Of the hyperparameters' draws; by default that of the study or, if it stores none, 0.
 
     Raises
     ------
@@ -195,7 +194,7 @@ class _Memory:
                 seed = pruner.seed
                 if seed is None:
                     record = study_record(study)
-                    seed = zlib.crc32(study.study_name.encode()) if record is None else int(record["seed"])
+                    seed = 0 if record is None else int(record["seed"])
                 self._models = {name: Forecasts(encoder, seed, pruner.n_startup_trials)}
             return self._models[name]
 

@@ -586,3 +586,14 @@ def test_a_damaged_record_is_named():
     sl.study.tell(study, trial, state=TrialState.PRUNED)
     with pytest.raises(sl.DataError, match="trial 0 has the user attribute .* it must be a value and its standard dev"):
         observations(study, PLANE)
+
+
+def test_decisions_of_studies_without_names_are_repeatable():
+    def sampler():
+        return optuna.samplers.RandomSampler(seed=1)
+
+    def unnamed():
+        return evaluate(optuna.create_study(pruner=sl.Prune(), sampler=sampler()), 8)
+
+    first, second = decisions(unnamed()), decisions(unnamed())
+    assert any(first) and first == second
