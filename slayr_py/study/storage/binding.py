@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 from optuna import Study
+from optuna.distributions import check_distribution_compatibility
 
 from slayr_py.acquisition import prior_text
 from slayr_py.errors import DataError, SpaceError
 from slayr_py.space import Encoder, encoder_to_json
 from slayr_py.study.storage.attributes import STUDY_KEY, space_difference, study_record
+from slayr_py.study.storage.distributions import space_to_distributions
 from slayr_py.study.storage.pieces import store_in_study
 
 
@@ -35,12 +37,14 @@ def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[s
     Raises
     ------
     SpaceError
-        If the study was started with another space or other constraints on inputs.
+        If the study was started with another space or other constraints on inputs, or a new study has trials of
+        another sampler whose parameters are of another kind.
     DataError
         If the study was started with another seed or prior.
     """
     record = study_record(study)
     if record is None:
+        _check_parameters(study, encoder)
         drawn = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
         store_in_study(
             study, STUDY_KEY, {**encoder_to_json(encoder), "within": encoder.within, "seed": drawn, **options}
@@ -75,3 +79,21 @@ def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[s
         # The summaries of a loaded study follow what was declared last.
         store_in_study(study, STUDY_KEY, {**record, "noisy": options["noisy"]})
     return int(record["seed"])
+
+
+def _check_parameters(study: Study, encoder: Encoder) -> None:
+    """Raise `SpaceError` if the trials that a study has already leave no place for the parameters of a space.
+
+    Optuna allows other bounds, but no other kind, scale or choices of a parameter.
+    """
+    declared = space_to_distributions(encoder.space)
+    used = {name: each for trial in study.get_trials(deepcopy=False) for name, each in trial.distributions.items()}
+    for name in declared.keys() & used.keys():
+        try:
+            check_distribution_compatibility(used[name], declared[name])
+        except ValueError:
+            raise SpaceError(
+                f"study {study.study_name!r} has trials with the parameter {name!r} as {used[name]}, which is declared "
+                f"as {declared[name]}: choose another study name and give the trials that belong to the space as "
+                "history=study.trials_dataframe()"
+            ) from None

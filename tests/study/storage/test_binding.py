@@ -42,3 +42,29 @@ def test_a_study_records_its_space_and_seed_and_refuses_others(plane, mixed):
 def test_new_studies_without_a_seed_differ(plane):
     first, second = (config_of(ask(create_study(plane))) for _ in range(2))
     assert first != second
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        optuna.distributions.IntDistribution(-5, 10),
+        optuna.distributions.FloatDistribution(0.1, 10.0, log=True),
+        optuna.distributions.CategoricalDistribution([1, 2]),
+    ],
+)
+def test_trials_of_another_sampler_with_another_kind_of_parameter_are_refused_before_a_trial_starts(
+    plane, distribution, tmp_path
+):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    study = optuna.create_study(storage=storage, study_name="s")
+    study.add_trial(optuna.trial.create_trial(value=0.0, params={"x": 1}, distributions={"x": distribution}))
+    with pytest.raises(SpaceError, match=r"'x' as .* declared as FloatDistribution.*history=study\.trials_dataframe"):
+        create_study(plane, storage=storage, study_name="s")
+    assert len(study.trials) == 1 and STUDY_KEY not in study.user_attrs
+
+
+def test_trials_of_another_sampler_with_other_bounds_are_accepted(plane):
+    study = optuna.create_study(sampler=StanGPSampler(plane, seed=1))
+    wide = optuna.distributions.FloatDistribution(-50.0, 100.0)
+    study.add_trial(optuna.trial.create_trial(value=0.0, params={"x": 1.0}, distributions={"x": wide}))
+    assert study.sampler.strategy.bind(study) == 1
