@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -14,18 +15,19 @@ from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
 from slayr_py.arguments import check_integer
-from slayr_py.errors import SpaceError
+from slayr_py.errors import SpaceError, level_outside
 from slayr_py.inference import FitKeywords, Posterior
 from slayr_py.space import Encoder, Fixed, Space, Within, recorded_function, space_from_json
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.inferred_space import InferredSpace
 from slayr_py.study.model.options import SamplerKeywords, SamplerOptions
 from slayr_py.study.model.session import Session
-from slayr_py.study.storage.attributes import mark_failure, mark_start, study_record
+from slayr_py.study.storage.attributes import ERROR_KEY, mark_failure, mark_start, study_record
 from slayr_py.study.storage.objectives import goal_of
 from slayr_py.study.storage.optuna_private import inner_sampler, partly_fixed, whole_study
 from slayr_py.study.storage.search_lock import missing_lock
 from slayr_py.study.storage.suggesting import fix_given
+from slayr_py.study.storage.trials import has_unknown_error
 from slayr_py.threads import ignoring_underflow
 
 
@@ -162,7 +164,7 @@ class StanGPSampler(BaseSampler):
     The objective's model is fitted to complete trials with finite values only, without penalties. Each constraint that
     trials report (`Trial.set_constraint`) is modelled by a Gaussian process, and the acquisition is multiplied by the
     probability that none is violated. A trial's user attribute ``y_sd`` is the known standard deviation of its value's
-    error.
+    error; NaN or None means that it is unknown.
 
     A trial that asks for a parameter that is not declared, that was declared with another range, or that is inactive in
     its configuration raises `SpaceError`, since the model would know nothing of the value. Optuna answers fixed
@@ -239,12 +241,20 @@ class StanGPSampler(BaseSampler):
         return self.strategy.independent(study, trial, param_name, param_distribution)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Mark a failed trial, unless no other failure is possible than by its evaluation.
+        """Mark a failed trial, unless no other failure is possible than by its evaluation; warn of an unknown error.
 
         Optuna does not call this method for trials of killed processes, from which nothing is to be learnt.
         """
         if state == TrialState.FAIL:
             mark_failure(whole_study(study), trial)
+        if state == TrialState.COMPLETE and has_unknown_error(trial):
+            given = trial.user_attrs[ERROR_KEY]
+            warnings.warn(
+                f"trial {trial.number} has the user attribute {ERROR_KEY!r} = {given!r:.80}: its value counts as one "
+                "without a known error",
+                UserWarning,
+                stacklevel=level_outside(),
+            )
 
     def ask_batch(self, study: Study, q: int) -> list[Trial]:
         """Start q trials, each with a suggestion that takes the others into account.

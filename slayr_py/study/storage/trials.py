@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Iterable, Sequence, Set
 from typing import NamedTuple
 
@@ -271,10 +272,12 @@ def _incumbents(trials: Iterable[FrozenTrial], names: Set[str]) -> NDArray[np.bo
 def known_error(trial: FrozenTrial, objective: int = 0) -> float:
     """Return the known standard deviation of the error of a value, 0 by default.
 
+    NaN and None stand for an unknown error, as in the tables of past experiments.
+
     Raises
     ------
     DataError
-        If the user attribute is not a finite number >= 0, or a list of such numbers for several objectives.
+        If the user attribute is neither of them nor a finite number >= 0, or, of several objectives, no list of these.
     """
     given = trial.user_attrs.get(ERROR_KEY, 0.0)
     several = len(trial.values or ()) > 1
@@ -284,15 +287,26 @@ def known_error(trial: FrozenTrial, objective: int = 0) -> float:
                 f"trial {trial.number} has the user attribute {ERROR_KEY!r} = {given!r:.80}; a trial with "
                 f"{len(trial.values)} values needs a list of as many standard deviations"
             )
-        error = real_or_nan(given[objective])
+        error = given[objective]
     else:
-        error = real_or_nan(given)
+        error = given
+    error = 0.0 if _is_unknown(error) else real_or_nan(error)
     if not 0 <= error < np.inf:
         raise DataError(
             f"trial {trial.number} has the user attribute {ERROR_KEY!r} = {given!r:.80}; it is the standard deviation "
             "of the value's error and must be a finite number >= 0"
         )
     return error
+
+
+def has_unknown_error(trial: FrozenTrial) -> bool:
+    """Return whether an error of a value of the trial is given, but as NaN or None."""
+    given = trial.user_attrs.get(ERROR_KEY, 0.0)
+    return any(map(_is_unknown, given if isinstance(given, list | tuple) else [given]))
+
+
+def _is_unknown(error: object) -> bool:
+    return error is None or (isinstance(error, float) and math.isnan(error))
 
 
 def has_known_error(trial: FrozenTrial) -> bool:

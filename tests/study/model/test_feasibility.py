@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from contextlib import nullcontext
 
 import numpy as np
 import optuna
@@ -18,7 +19,8 @@ from slayr_py.study import StanGPSampler, ask, config_of, create_study, tell
 from slayr_py.study.model.feasibility import compress
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.results.refits import feasibility_of
-from slayr_py.study.storage.trials import outcomes
+from slayr_py.study.storage.attributes import suggestion_record
+from slayr_py.study.storage.trials import observations, outcomes
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
 
@@ -171,6 +173,35 @@ def test_known_errors_of_values_are_fitted(quick):
     tell(study, trial, 1.0)
     with pytest.raises(sl.DataError, match="trial 4 has the user attribute 'y_sd' = 'large'"):
         study.sampler.fit(study)
+
+
+@pytest.mark.parametrize("given", [float("nan"), None])
+def test_an_unknown_error_is_named_and_counts_as_none(given):
+    study = create_study(SPACE, n_initial=4, seed=1)
+    for sd in (0.5, given):
+        trial = ask(study)
+        trial.set_user_attr("y_sd", sd)
+        warned = nullcontext() if sd == 0.5 else pytest.warns(UserWarning, match="trial 1 .* without a known error")
+        with warned:
+            tell(study, trial, 1.0)
+    np.testing.assert_array_equal(observations(study, SPACE).y_sd, [0.5, 0.0])
+    trials = sl.study.Result(study, SPACE).trials
+    assert trials["y_sd"].tolist()[0] == 0.5 and np.isnan(trials["y_sd"][1])
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("space", [SPACE, None])
+def test_a_study_goes_on_after_an_unknown_error(space, quick):
+    def measured(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        y = trial.suggest_float("y", 0.0, 1.0)
+        trial.set_user_attr("y_sd", float("nan") if trial.number == 1 else 0.1)
+        return x**2 + y
+
+    study = optuna.create_study(sampler=sl.study.StanGPSampler(space, n_initial=4, seed=1, **quick))
+    with pytest.warns(UserWarning, match="trial 1 .* without a known error"):
+        study.optimize(measured, n_trials=6)
+    assert suggestion_record(study.trials[5])["phase"] == "model"
 
 
 def test_compressed_constraints_keep_their_signs_order_and_scale():
