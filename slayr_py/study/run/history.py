@@ -125,7 +125,9 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes | None =
     elif isinstance(history, Sequence):
         rows = [_row_of_pair(i, pair, outcomes) for i, pair in enumerate(history)]
     else:
-        raise DataError(f"history must be a DataFrame or a sequence of (config, value), got {history!r:.200}")
+        raise DataError(
+            f"history must be a DataFrame or a sequence of (config, value), got {history!r:.200}{_of_optuna(history)}"
+        )
     named = [(row.name, _experiment(row, encoder)) for row in rows]
     experiments = [experiment for _, experiment in named]
     if outside := [f"{name}: {experiment.outside}" for name, experiment in named if experiment.outside]:
@@ -409,7 +411,7 @@ def _is_cost_of_study(column: str, columns: Sequence[str]) -> bool:
 
 def _row_of_pair(i: int, pair: object, outcomes: Outcomes) -> _Row:
     if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2 or not isinstance(pair[0], Mapping):
-        raise DataError(f"history row {i}: expected a pair (config, value), got {pair!r:.200}")
+        raise DataError(f"history row {i}: expected a pair (config, value), got {pair!r:.200}{_of_optuna(pair)}")
     config, given = pair
     count = len(outcomes.names)
     if count == 1:
@@ -423,6 +425,11 @@ def _row_of_pair(i: int, pair: object, outcomes: Outcomes) -> _Row:
             f"history row {i}: expected the values of {count} objectives in order, or by name, got {given!r:.200}"
         )
     return _Row(f"history row {i}", config, given)
+
+
+def _of_optuna(given: object) -> str:
+    """Return how to give the trials of an Optuna study as a history, if an error is about them."""
+    return "; give study.trials_dataframe()" if isinstance(given, Study | FrozenTrial) else ""
 
 
 def _experiment(row: _Row, encoder: Encoder) -> Experiment:

@@ -528,3 +528,11 @@ def test_experiments_are_matched_without_a_storage():
     assert (found.added, found.told, found.absent) == ([planned, new], [(running, new)], [])
     assert found.changed == {"y_sd": [done.number]} and found.untold == []
     assert match([], [running, done]).absent == [done, running]
+
+
+@pytest.mark.parametrize("given", ["study", "trials"])
+def test_an_optuna_study_is_answered_with_the_table_of_its_trials(plane, given):
+    study = optuna.create_study()
+    study.add_trial(optuna.trial.create_trial(value=1.0))
+    with pytest.raises(DataError, match=r"give study\.trials_dataframe\(\)"):
+        read_history(study if given == "study" else study.trials, Encoder(plane))
