@@ -33,7 +33,7 @@ def predict_all(
     """
     mean = np.empty((n_draws, len(new)))
     sd = np.empty((n_draws, len(new)))
-    jitter = np.empty(n_draws)
+    jitter = np.zeros(n_draws)  # without configurations there are no blocks
     for rows, columns, predictor in _blocks(predictor_of, n_draws, n_points, len(new)):
         jitter[rows] = predictor.jitter
         mean[rows, columns], variance = predictor.moments(new[columns])

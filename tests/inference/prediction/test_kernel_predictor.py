@@ -11,7 +11,7 @@ import slayr_py as sl
 from slayr_py.inference.model import NOISE_FLOOR
 from slayr_py.inference.modes.likelihood import Targets
 from slayr_py.inference.prediction import blocks
-from slayr_py.inference.prediction.blocks import sample_all
+from slayr_py.inference.prediction.blocks import predict_all, sample_all
 from slayr_py.inference.prediction.distribution import Latent, Prediction, mixture_moments
 from slayr_py.inference.prediction.factorisation import ExactFactorisation
 from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
@@ -361,3 +361,10 @@ def test_moments_in_a_search_are_those_of_a_prediction(fixture, request):
     assert prepared.subset(posterior.n_chains, 8).inverse.shape[0] == 8
     for one, other in zip(plain.moments_with_gradient(new), prepared.moments_with_gradient(new), strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-8, atol=1e-9)
+
+
+def test_predictions_of_no_configurations_have_no_jitter(monkeypatch):
+    monkeypatch.setattr(np, "empty", np.ones)  # memory that was used before
+    new = Encoder(ConfigurationSpace({"x": (0.0, 1.0)})).encode([])
+    mean, sd, jitter = predict_all(lambda rows: None, 5, 3, new)
+    assert mean.shape == sd.shape == (5, 0) and not jitter.any()
