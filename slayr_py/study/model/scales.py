@@ -22,8 +22,11 @@ from slayr_py.study.model.warp_choice import AT_MODE, MOST
 from slayr_py.study.storage.objectives import goals_of
 from slayr_py.study.storage.trials import Observations, observations
 
-EVIDENCE = 0.6  # measured in docs/decisions/scales.md
-"""Mean of the differences of leave-one-out log densities above which scales are logarithmic."""
+EVIDENCE = 10.0  # measured in docs/decisions/scales.md, as the next one
+"""Sum of the differences of leave-one-out log densities above which scales are logarithmic."""
+
+GAIN = 0.4
+"""Mean of these differences above which they are."""
 
 _DUE = (16, 20, 24, 36, 54, 81)
 """Numbers of observations at which the scales are chosen."""
@@ -36,7 +39,7 @@ class Scales(NamedTuple):
     """Parameters whose scale should be logarithmic."""
 
     names: tuple[str, ...]
-    """None of them unless the gain is above `EVIDENCE`."""
+    """None of them unless the evidence for them is enough."""
 
     gain: float
     """Mean gain of a value in leave-one-out log density, at most 3 and at least -3 for each."""
@@ -117,7 +120,8 @@ def _compared(gp: GaussianProcess, first: Sequence[Observations], names: Sequenc
     better = tuple(name for (name,), value in alone.items() if value > _LEAST)
     gains = alone | {several: gain(several) for several in {better, tuple(names)} if len(several) > 1}
     best = max(gains, key=gains.__getitem__)
-    return nothing._replace(names=best, gain=gains[best]) if gains[best] > EVIDENCE else nothing
+    is_enough = gains[best] > max(GAIN, EVIDENCE / len(before))
+    return nothing._replace(names=best, gain=gains[best]) if is_enough else nothing
 
 
 def _mode(gp: GaussianProcess, observed: Observations, start: WarmStart | None = None) -> Posterior:

@@ -12,7 +12,7 @@ import slayr_py as sl
 from slayr_py.kernels import Stack
 from slayr_py.space import Encoder
 from slayr_py.study.model.fit_cache import Cache
-from slayr_py.study.model.scales import EVIDENCE, Scales, better_scales
+from slayr_py.study.model.scales import GAIN, Scales, better_scales
 from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.trials import observations_of_all
 
@@ -50,7 +50,7 @@ def scales_of(study, kernel="auto", space=SPACE):
 def test_the_parameters_whose_effect_depends_on_ratios_are_found(kernel):
     assert scales_of(study_of(table(36, "range")), kernel).names == ()
     found = scales_of(study_of(table(36)), kernel)
-    assert found.gain > EVIDENCE and found.n == 36
+    assert found.gain > GAIN and found.n == 36
     assert {"rate", "units"} <= set(found.names) <= {"rate", "units", "width"}
 
 
@@ -69,7 +69,7 @@ def test_noise_and_maximisation_change_nothing():
     data = table(90)
     noisy = data.assign(value=-data["value"], y_sd=1e-3)
     found = scales_of(study_of(noisy, direction="maximize"))
-    assert found.gain > EVIDENCE and found.n == 81 and {"rate", "units"} <= set(found.names)
+    assert found.gain > GAIN and found.n == 81 and {"rate", "units"} <= set(found.names)
 
 
 @pytest.mark.stan
@@ -90,7 +90,7 @@ def test_many_parameters_are_examined_together():
     configs = pd.DataFrame(dict(config) for config in Encoder(space).sobol(40, 0))
     values = sum((1 + i % 3) * np.log(configs[f"x{i}"]) for i in range(13))
     found = scales_of(study_of(configs.assign(value=values), space), "SE", space)
-    assert sorted(found.names) == sorted(space) and found.gain > EVIDENCE
+    assert sorted(found.names) == sorted(space) and found.gain > GAIN
 
 
 def test_ranges_that_cannot_be_logarithmic_are_not_examined(monkeypatch):
