@@ -31,7 +31,7 @@ from slayr_py.acquisition.merit import Merit, OneObjective
 from slayr_py.acquisition.optimum_prior import OptimumPrior
 from slayr_py.acquisition.plateaus import Plateaus
 from slayr_py.arguments import check_integer, check_number
-from slayr_py.errors import DataError, did_you_mean
+from slayr_py.errors import DataError, SpaceError, did_you_mean
 from slayr_py.inference import Posterior, Predictor, recent_error
 from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.threads import ignoring_underflow, one_thread
@@ -186,7 +186,7 @@ def suggest(
         If ``best`` is not finite, or None without models of feasibility, or the acquisition is unknown, or not
         supported with a prior or a cost.
     SpaceError
-        If no configuration has the fixed values.
+        If no configuration has the fixed values, or the posteriors have different spaces, graphs or scales.
     TypeError
         For an unknown argument.
     """
@@ -419,6 +419,12 @@ class AcquisitionSearch:
     def of(cls, posteriors: Sequence[Posterior], terms: SearchTerms, *, repeats: bool) -> AcquisitionSearch:
         """Encode the terms of a search, which ``repeats`` pending configurations if that is worth most."""
         encoder = posteriors[0].encoder
+        others = [*posteriors[1:], *terms.feasibility, *(() if terms.cost is None else (terms.cost,))]
+        if not all(encoder.matches(each.encoder) for each in others):
+            raise SpaceError(
+                "the posteriors have different spaces, graphs or logarithmic scales; fit the others in "
+                "posterior.encoder of the first"
+            )
         running = encoder.encode(list(terms.pending))
         excluded = encoder.encode(list(terms.exclude))
         most = _most_draws(posteriors, terms.effort)

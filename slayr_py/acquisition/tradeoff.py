@@ -64,7 +64,7 @@ def suggest_tradeoff(
     DataError
         If shapes differ, values are not finite, or ``front`` is None without models of feasibility.
     SpaceError
-        If no configuration has the fixed values.
+        If no configuration has the fixed values, or the posteriors have different spaces, graphs or scales.
     TypeError
         For an unknown argument.
     """

@@ -124,7 +124,8 @@ class Dimension:
             return None
         if self.lower > 0:
             other = replace(self, log=True)
-            return other if self.upper >= _RATIO * self.lower and not other.is_too_coarse else None
+            ratio = self.upper / self.lower
+            return other if _RATIO <= ratio < np.inf and not other.is_too_coarse else None
         shift = max(self.upper * _SHIFT, float(self.kind == "integer"))
         other = replace(self, shift=shift)
         return other if self.upper + shift >= _RATIO * shift and not other.is_too_coarse else None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slayr_py.errors import SpaceError
 from slayr_py.space.dimension import FloatArray
 from slayr_py.space.layout import Layout
 
@@ -88,7 +89,15 @@ class Encoded:
         return _read_only(np.ascontiguousarray(np.where(self.active[:, positions], levels, inactive)))
 
     def concatenate(self, other: Encoded) -> Encoded:
-        """Return these configurations followed by ``other``."""
+        """Return these configurations followed by ``other``.
+
+        Raises
+        ------
+        SpaceError
+            If they were encoded for different spaces, graphs or scales.
+        """
+        if not self.encoder.matches(other.encoder):
+            raise SpaceError("configurations of different spaces, graphs or scales; encode them with one encoder")
         raw = None if self.raw is None or other.raw is None else np.vstack([self.raw, other.raw])
         return Encoded(
             np.vstack([self.unit_values, other.unit_values]), np.vstack([self.active, other.active]), self.encoder, raw

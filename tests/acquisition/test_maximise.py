@@ -288,3 +288,18 @@ def test_ascents_stop_at_gains_of_the_scale_of_the_criterion(
     monkeypatch.setattr(maximisation, "refine", noting)
     suggest(branin_posterior, acquisition, best=branin_data[2].min(), t=1, rng=np.random.default_rng(0))
     assert used == gains
+
+
+@pytest.mark.stan
+def test_posteriors_of_different_scales_are_refused():
+    space = Encoder({"x": (0.1, 100.0), "y": (0.0, 1.0)})
+    configs = space.sobol(6, 0)
+    first, other = (
+        sl.GaussianProcess(encoder, "matern").fit(configs, np.arange(6.0), method="map")
+        for encoder in (space, space.rescaled(["x"]))
+    )
+    for terms in ({"feasibility": [other]}, {"cost": other}):
+        with pytest.raises(sl.SpaceError, match="logarithmic scales"):
+            suggest(first, best=1.0, t=1, rng=np.random.default_rng(0), **terms)
+    with pytest.raises(sl.SpaceError, match="logarithmic scales"):
+        suggest_tradeoff([first, other], front=[[1.0, 1.0]], reference=[6.0, 6.0], rng=np.random.default_rng(0))

@@ -137,3 +137,18 @@ def test_constraints_on_inputs_stay():
 def test_a_belief_about_the_optimum_needs_the_declared_scale():
     with pytest.raises(sl.DataError, match="prior: the scale of 'alpha' is shifted"):
         OptimumPrior.of({"alpha": sl.LogNormal(0, 1)}, Encoder(SPACE).rescaled(["alpha"]))
+
+
+@pytest.mark.parametrize("lower", [1e-15, 5e-324])
+def test_a_range_whose_ratio_is_infinite_stays_linear(lower):
+    assert Dimension("x", "float", lower, 1e294).rescaled() is None
+
+
+def test_configurations_of_different_scales_are_not_joined():
+    encoder = Encoder(SPACE)
+    configs = encoder.sobol(2, 0)
+    other = encoder.rescaled(["rate"])
+    with pytest.raises(sl.SpaceError, match="scales"):
+        encoder.encode(configs).concatenate(other.encode(configs))
+    joined = encoder.encode(configs).concatenate(encoder.encode(other.encode(configs)))
+    assert encoder.decode(joined) == [*configs, *configs]
