@@ -64,7 +64,7 @@ def store_fit(
     shared = jsonable({entry: record.pop(entry) for entry in _SHARED})
     record["shared"] = _stored_once(study, SHARED_KEY, shared)
     about = study_record(study) or {}
-    record["space"] = {key: value for key, value in record["space"].items() if value != about.get(key)}
+    record["space"] = {k: v for k, v in record["space"].items() if k == LOGARITHMIC or v != about.get(k)}
     if not record["space"]:
         del record["space"]
     for earlier in trials_of(study):
@@ -103,9 +103,9 @@ def with_stored_once(study: Study, reduced: Mapping[str, Any]) -> dict[str, Any]
 
 
 def space_of_fit(study: Study, reduced: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the space of a stored record, whose entries it lacks where the study has the same."""
+    """Return the space of a stored record, whose space or graphs it lacks where the study has the same."""
     about = study_record(study) or {}
-    return {**{key: about[key] for key in ("space", "graphs", LOGARITHMIC) if key in about}, **reduced.get("space", {})}
+    return {**{key: about[key] for key in ("space", "graphs") if key in about}, **reduced.get("space", {})}
 
 
 def _stored_once(study: Study, key: str, value: Mapping[str, Any]) -> dict[str, str]:

@@ -175,3 +175,17 @@ def test_results_of_loaded_studies_have_the_chosen_scales(tmp_path):
         assert {"rate", "units"} <= set(result.posterior().encoder.logarithmic)
         optimum = result.optimum().table.set_index("parameter")
         assert optimum.loc["rate", "median"] < 0.1
+
+
+@pytest.mark.stan
+def test_fits_record_their_scales_in_a_study_that_was_started_with_others(tmp_path):
+    storage = f"sqlite:///{tmp_path}/study.db"
+    scales = []
+    for space in (Encoder(SPACE).rescaled(["rate"]), SPACE, Encoder(SPACE).rescaled(["units"])):
+        study = study_of(table(8) if not scales else None, space, storage=storage, study_name="s")
+        trial = sl.study.ask(study)
+        study.tell(trial, value(trial.params))
+        scales.append(sl.study.posterior_of(study, trial.number).encoder.logarithmic)
+        assert sl.study.replay(study, trial.number)[0].identical
+    assert scales == [("rate",), (), ("units",)]
+    assert sl.study.load(storage, "s").posterior().encoder.logarithmic == ("units",)
