@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from optuna import Study
 
-from slayr_py.errors import InferenceError, listed
+from slayr_py.errors import DataError, InferenceError, listed
 from slayr_py.inference import GaussianProcess, Posterior, WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder, FloatArray
@@ -71,7 +71,7 @@ def better_scales(
     n = max((number for number in _DUE if number <= len(observed[0].y)), default=0)
     dimensions = [d for d in gp.encoder.dimensions if d.name not in gp.encoder.constrained]
     possible = [d.name for d in dimensions if d.rescaled() is not None]
-    if not n or not possible:
+    if not n or not possible or not _fits(gp, possible):
         return None
     space, numbers = gp.encoder.space, observed[0].numbers[:n]
     first = [observations(study, space, numbers, goal.number) for goal in goals_of(study)]
@@ -96,6 +96,15 @@ def scales_text(found: Scales, encoder: Encoder, chosen_for: Kernel | None) -> s
         f"the model has logarithmic scales of {names}, which the space declares linear: {reason}.{design} "
         f"kernel={chosen_for.name!r} keeps the declared scales"
     )
+
+
+def _fits(gp: GaussianProcess, names: Sequence[str]) -> bool:
+    """Return whether the kernels have other scales: one that was learned from related data has those of the data."""
+    try:
+        gp.on(gp.encoder.rescaled({*gp.encoder.logarithmic, *names}))
+    except DataError:
+        return False
+    return True
 
 
 def _compared(gp: GaussianProcess, first: Sequence[Observations], names: Sequence[str]) -> Scales:

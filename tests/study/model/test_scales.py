@@ -103,6 +103,14 @@ def test_ranges_that_cannot_be_logarithmic_are_not_examined(monkeypatch):
     assert scales_of(study_of(configs.assign(value=np.arange(20.0)), within), space=within) is None
 
 
+def test_a_kernel_learned_from_related_data_keeps_their_scales(monkeypatch):
+    data = table(16)
+    configs = data.drop(columns="value")
+    kernel = sl.svm.pretrain(SPACE, configs, data["value"]).kernel(layers=0)
+    monkeypatch.setattr(sl.GaussianProcess, "fit", None)
+    assert scales_of(study_of(data, kernel=kernel), kernel) is None
+
+
 def suggestions(study, n=6):
     """Return the texts of the warnings about scales of n suggestions, and the classes of these warnings."""
     with warnings.catch_warnings(record=True) as caught:
