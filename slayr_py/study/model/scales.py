@@ -7,7 +7,7 @@ is therefore fitted, at its mode, as if parameters were logarithmic, and compare
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,8 +31,8 @@ GAIN = 0.4
 _DUE = (16, 20, 24, 36, 54, 81)
 """Numbers of observations at which the scales are chosen."""
 
-_LEAST = 0.02  # gain of a parameter alone with which it is tried together with others
-_MANY = 12  # parameters of which none is tried alone, which takes a fit for each
+_LEAST = 0.02  # gain of a parameter with which it is tried together with others
+_MANY = 12  # parameters of which none is tried alone or left out, which takes two fits for each
 
 
 class Scales(NamedTuple):
@@ -53,8 +53,10 @@ def better_scales(
 ) -> Scales | None:
     """Return the parameters with linear scales that are logarithmic in the best model found; None if nothing is due.
 
-    They are one, those that are an improvement alone, or all that may be logarithmic, whichever is best; of more than
-    12 they are all. `Dimension.rescaled` says which may be, and no constraint on inputs reads them. The first
+    They are one, all that may be logarithmic but one, those that are an improvement alone, all but those without which
+    the others are better, or all, whichever is best; of more than 12 they are all. An effect of several parameters is
+    often predicted worse if only one of them is logarithmic, and a few others would hide the gain of all.
+    `Dimension.rescaled` says which may be, and no constraint on inputs reads them. The first
     16, 20, 24, ... observations by trial number decide, of these numbers the largest there is, so that suggestions
     until the next one have the same scales, also those of another process.
 
@@ -75,7 +77,8 @@ def better_scales(
         return None
     space, numbers = gp.encoder.space, observed[0].numbers[:n]
     first = [observations(study, space, numbers, goal.number) for goal in goals_of(study)]
-    key = fit_key(study, "scales", first[0], [each.y for each in first], 1, AT_MODE)
+    data = [array for each in first for array in (each.y, each.y_sd)]
+    key = fit_key(study, "scales", first[0], data, 1, AT_MODE)
     return known.get(key, lambda: _compared(gp, first, possible))
 
 
@@ -125,9 +128,18 @@ def _compared(gp: GaussianProcess, first: Sequence[Observations], names: Sequenc
             return 0.0
         return float(np.clip(after - before, -MOST, MOST).mean())
 
-    alone = {} if len(names) > _MANY else {(name,): gain([name]) for name in names}
-    better = tuple(name for (name,), value in alone.items() if value > _LEAST)
-    gains = alone | {several: gain(several) for several in {better, tuple(names)} if len(several) > 1}
+    every = tuple(names)
+    gains = {(): 0.0, every: gain(every)}
+
+    def examine(sets: Iterable[tuple[str, ...]]) -> None:
+        gains.update({each: gain(each) for each in dict.fromkeys(sets) if each not in gains})
+
+    if len(every) <= _MANY:
+        without = {name: tuple(other for other in every if other != name) for name in every}
+        examine([*((name,) for name in every), *without.values()])
+        better_alone = tuple(name for name in every if gains[name,] > _LEAST)
+        not_better_without = tuple(name for name in every if gains[without[name]] <= gains[every] + _LEAST)
+        examine([better_alone, not_better_without])
     best = max(gains, key=gains.__getitem__)
     is_enough = gains[best] > max(GAIN, EVIDENCE / len(before))
     return nothing._replace(names=best, gain=gains[best]) if is_enough else nothing

@@ -85,6 +85,17 @@ def test_objectives_choose_together():
 
 
 @pytest.mark.stan
+@pytest.mark.parametrize("n", [16, 20, 24])
+def test_parameters_are_found_that_are_no_improvement_alone_beside_one_that_hides_their_gain(n):
+    space = {"count": (0, 1000), "share": (0.0, 1.0), "batch": (1, 1000), "part": (0.0, 1.0)}
+    configs = pd.DataFrame(dict(config) for config in Encoder(space).sobol(n, 0))
+    count, share = np.log1p(configs["count"]), np.log1p(1000 * configs["share"])
+    first = (count / np.log(1001) - 0.3) ** 2 + (share / np.log(1001) - 0.6 * configs["part"]) ** 2
+    data = configs.assign(value=first + (np.log(configs["batch"]) / np.log(1000) - 0.5) ** 2)
+    assert scales_of(study_of(data, space), space=space).names == ("batch", "count", "share")
+
+
+@pytest.mark.stan
 def test_many_parameters_are_examined_together():
     space = {f"x{i}": (1.0, 1000.0) for i in range(13)}
     configs = pd.DataFrame(dict(config) for config in Encoder(space).sobol(40, 0))
