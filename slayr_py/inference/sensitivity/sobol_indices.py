@@ -62,7 +62,7 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
 
     Notes
     -----
-    Parameters vary independently over the whole space: uniformly on the scale that the space declares, logarithmic or
+    Parameters vary independently over the whole space: uniformly on the scale of the model, logarithmic or
     linear, with all levels equally likely. In a conditional space the value of an inactive parameter has no effect. Its
     indices therefore depend on how often it is active, and the index of a parent includes the effect of activating its
     children. Forbidden configurations count like others. Under a warp the indices describe the function in the user's
