@@ -25,7 +25,7 @@ from slayr_py.study.storage.trials import Observations, observations
 EVIDENCE = 10.0  # measured in docs/decisions/scales.md, as the next one
 """Sum of the differences of leave-one-out log densities above which scales are logarithmic."""
 
-GAIN = 0.4
+GAIN = 0.5
 """Mean of these differences above which they are."""
 
 _DUE = (16, 20, 24, 36, 54, 81)
@@ -39,7 +39,7 @@ class Scales(NamedTuple):
     """Parameters whose scale should be logarithmic."""
 
     names: tuple[str, ...]
-    """None of them unless the evidence for them is enough."""
+    """None of them unless the evidence for them is enough, now or earlier."""
 
     gain: float
     """Mean gain of a value in leave-one-out log density, at most 3 and at least -3 for each."""
@@ -58,7 +58,8 @@ def better_scales(
     often predicted worse if only one of them is logarithmic, and a few others would hide the gain of all.
     `Dimension.rescaled` says which may be, and no constraint on inputs reads them. The first
     16, 20, 24, ... observations by trial number decide, of these numbers the largest there is, so that suggestions
-    until the next one have the same scales, also those of another process.
+    until the next one have the same scales, also those of another process. Scales that were chosen stay as long as they
+    predict better than the declared ones.
 
     Parameters
     ----------
@@ -70,23 +71,30 @@ def better_scales(
     known : Cache
         Earlier choices.
     """
-    n = max((number for number in _DUE if number <= len(observed[0].y)), default=0)
+    due = [number for number in _DUE if number <= len(observed[0].y)]
     dimensions = [d for d in gp.encoder.dimensions if d.name not in gp.encoder.constrained]
     possible = [d.name for d in dimensions if d.rescaled() is not None]
-    if not n or not possible or not _fits(gp, possible):
+    if not due or not possible or not _fits(gp, possible):
         return None
-    space, numbers = gp.encoder.space, observed[0].numbers[:n]
-    first = [observations(study, space, numbers, goal.number) for goal in goals_of(study)]
-    data = [array for each in first for array in (each.y, each.y_sd)]
-    key = fit_key(study, "scales", first[0], data, 1, AT_MODE)
-    return known.get(key, lambda: _compared(gp, first, possible))
+
+    def choice(due: Sequence[int]) -> Scales:
+        """Return the choice at the last of these numbers; it knows the ones before."""
+        if not due:
+            return Scales((), 0.0, 0)
+        numbers = observed[0].numbers[: due[-1]]
+        first = [observations(study, gp.encoder.space, numbers, goal.number) for goal in goals_of(study)]
+        data = [array for each in first for array in (each.y, each.y_sd)]
+        key = fit_key(study, "scales", first[0], data, 1, AT_MODE)
+        return known.get(key, lambda: _compared(gp, first, possible, choice(due[:-1]).names))
+
+    return choice(due)
 
 
 def scales_text(found: Scales, encoder: Encoder, chosen_for: Kernel | None) -> str:
     """Return a warning of better scales, which the model of a kernel has, or which no model has (None)."""
     names = listed(found.names)
     reason = (
-        f"they predict the first {found.n} observations much better (leave-one-out log density {found.gain:.1f} higher "
+        f"they predict the first {found.n} observations better (leave-one-out log density {found.gain:.1f} higher "
         "for each)"
     )
     positive = [d.name for d in encoder.dimensions if d.name in found.names and d.lower > 0]
@@ -110,8 +118,10 @@ def _fits(gp: GaussianProcess, names: Sequence[str]) -> bool:
     return True
 
 
-def _compared(gp: GaussianProcess, first: Sequence[Observations], names: Sequence[str]) -> Scales:
-    """Fit with each set of logarithmic scales, and return the best."""
+def _compared(
+    gp: GaussianProcess, first: Sequence[Observations], names: Sequence[str], last: tuple[str, ...]
+) -> Scales:
+    """Fit with each set of logarithmic scales, and return the best, or the last choice if that is still better."""
     nothing = Scales((), 0.0, len(first[0].y))
     try:
         declared = [_mode(gp, each) for each in first]
@@ -130,6 +140,8 @@ def _compared(gp: GaussianProcess, first: Sequence[Observations], names: Sequenc
 
     every = tuple(names)
     gains = {(): 0.0, every: gain(every)}
+    if last not in gains:
+        gains[last] = gain(last)
 
     def examine(sets: Iterable[tuple[str, ...]]) -> None:
         gains.update({each: gain(each) for each in dict.fromkeys(sets) if each not in gains})
@@ -141,8 +153,9 @@ def _compared(gp: GaussianProcess, first: Sequence[Observations], names: Sequenc
         not_better_without = tuple(name for name in every if gains[without[name]] <= gains[every] + _LEAST)
         examine([better_alone, not_better_without])
     best = max(gains, key=gains.__getitem__)
-    is_enough = gains[best] > max(GAIN, EVIDENCE / len(before))
-    return nothing._replace(names=best, gain=gains[best]) if is_enough else nothing
+    if gains[best] <= max(GAIN, EVIDENCE / len(before)):
+        best = last if gains[last] > 0 else ()
+    return nothing._replace(names=best, gain=gains[best])
 
 
 def _mode(gp: GaussianProcess, observed: Observations, start: WarmStart | None = None) -> Posterior:

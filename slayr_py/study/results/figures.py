@@ -313,15 +313,15 @@ def optimum_figure(table: pd.DataFrame, draws: pd.DataFrame, dimensions: Sequenc
     """
     figure, every = shown_figure(2.2, len(draws.columns))
     parameters = table.groupby("parameter", sort=False)
-    kinds = {d.name: (d.kind == "integer", d.log) for d in dimensions}
+    by_name = {d.name: d for d in dimensions}
     for axes, (name, rows), (_, values) in zip(every, parameters, draws.items(), strict=True):
         if pd.api.types.is_numeric_dtype(values):
             known = values.dropna().to_numpy(dtype=np.float64)
-            integer, log = kinds.get(str(name), (False, False))
-            counts, edges = _histogram(known, integer, log)
+            dimension = by_name.get(str(name), Dimension(str(name), "float", 0.0, 1.0))
+            counts, edges = _histogram(known, dimension)
             axes.bar(edges[:-1], counts / len(values), np.diff(edges), align="edge")
-            if integer or log:
-                scale(axes.xaxis, log, integer)
+            if dimension.kind == "integer" or not dimension.is_linear:
+                scale(axes.xaxis, dimension.log, dimension.kind == "integer", dimension.shift)
         else:
             if len(rows) > _BARS:
                 rows = rows[rows["probability"] > 0]
@@ -334,19 +334,20 @@ def optimum_figure(table: pd.DataFrame, draws: pd.DataFrame, dimensions: Sequenc
     return figure
 
 
-def _histogram(values: FloatArray, integer: bool, log: bool) -> tuple[NDArray[np.intp], FloatArray]:
+def _histogram(values: FloatArray, dimension: Dimension) -> tuple[NDArray[np.intp], FloatArray]:
     """Return the counts of values and the edges of the bars; those of integers are halfway between them."""
-    if not integer or not len(values) or np.abs(values).max() > _EXACT:
-        counts, edges = np.histogram(np.log(values) if log else values, _BINS)
-        return counts, np.exp(edges) if log else edges
+    log, shift = not dimension.is_linear, dimension.shift
+    if dimension.kind != "integer" or not len(values) or np.abs(values).max() > _EXACT:
+        counts, edges = np.histogram(np.log(values + shift) if log else values, _BINS)
+        return counts, np.exp(edges) - shift if log else edges
     low, end = values.min() - 0.5, values.max() + 0.5
     width = np.ceil((end - low) / _BINS)
     growth = 0.0
     if log and width > 1:
-        width, growth = 1.0, (end / low) ** (1 / _BINS) - 1
+        width, growth = 1.0, ((end + shift) / (low + shift)) ** (1 / _BINS) - 1
     inner = [low]
     while inner[-1] < end:
-        inner.append(inner[-1] + max(width, np.rint(growth * inner[-1])))
+        inner.append(inner[-1] + max(width, np.rint(growth * (inner[-1] + shift))))
     return np.histogram(values, [*inner[:-1], end])
 
 

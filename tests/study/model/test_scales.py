@@ -208,3 +208,13 @@ def test_fits_record_their_scales_in_a_study_that_was_started_with_others(tmp_pa
         assert sl.study.replay(study, trial.number)[0].identical
     assert scales == [("rate",), (), ("units",)]
     assert sl.study.load(storage, "s").posterior().encoder.logarithmic == ("units",)
+
+
+@pytest.mark.stan
+def test_scales_stay_as_long_as_they_predict_better():
+    data = table(36)
+    noise = np.where(np.arange(36) < 24, 0.0, 0.25) * np.random.default_rng(0).standard_normal(36)
+    study = study_of(data.assign(value=data["value"] + noise), noisy=True)
+    kept = scales_of(study)
+    before = scales_of(study_of(data.iloc[:24]))
+    assert kept.n == 36 and kept.names == before.names and 0 < kept.gain < GAIN < before.gain

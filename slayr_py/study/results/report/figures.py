@@ -121,10 +121,18 @@ def short(text: object, longest: int = _LONGEST) -> str:
     return f"{line[:half]}…{line[-half:]}"
 
 
-def scale(axis: Any, log: bool, integer: bool = False) -> None:
-    """Set the scale of an axis and its ticks, whose labels are plain text."""
+def scale(axis: Any, log: bool, integer: bool = False, shift: float = 0.0) -> None:
+    """Set the scale of an axis and its ticks, whose labels are plain text.
+
+    With a shift, the scale is nearly that of log(x + shift): linear up to the shift, and logarithmic beyond.
+    """
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
+    if shift:
+        getattr(axis.axes, f"set_{axis.axis_name}scale")("symlog", linthresh=shift)
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda x, _: number(x)))
+        return
     if not log:
         axis.set_major_locator(MaxNLocator(5, integer=integer))
         return

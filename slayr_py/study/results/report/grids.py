@@ -56,7 +56,7 @@ class Coordinate(NamedTuple):
         first, last = (d.lower, d.upper) if d.is_real else (0, len(self.unit_values) - 1)
         getattr(axis.axes, f"set_{axis.axis_name}lim")(first - margin, last + margin)
         if d.is_real:
-            scale(axis, d.log, d.kind == "integer")
+            scale(axis, d.log, d.kind == "integer", d.shift)
         else:
             levels(axis, d.values(self.unit_values))
         axis.set_label_text(short(d.name))
