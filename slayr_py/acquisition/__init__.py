@@ -32,6 +32,7 @@ from slayr_py.acquisition.maximise import (
     criterion_values,
     suggest,
 )
+from slayr_py.acquisition.near_optima import extend_pool as extend_pool
 from slayr_py.acquisition.optimum import Optima as Optima, sample_optima as sample_optima
 from slayr_py.acquisition.optimum_prior import (
     Beliefs as Beliefs,

@@ -42,6 +42,10 @@ class Optima(NamedTuple):
         m candidates; the evaluated configurations are among them.
     regrets : (k, m) float64
         Regrets of the candidates under each function, at least 0 and infinite where infeasible.
+    draws : JointDraws
+        The functions.
+    fixed : Fixed or None
+        Values that the minima have.
     """
 
     encoded: Encoded
@@ -49,6 +53,8 @@ class Optima(NamedTuple):
     at_evaluated: FloatArray
     pool: Encoded
     regrets: FloatArray
+    draws: JointDraws
+    fixed: Fixed | None
 
 
 def sample_optima(
@@ -107,7 +113,7 @@ def sample_optima(
     )
     every = pool.join(found).encoded
     regrets = np.maximum(np.column_stack([values, draws(every[len(pool) :])]) - lowest[:, None], 0.0)
-    return Optima(found.encoded, draws.sign * lowest, at_evaluated, every, regrets)
+    return Optima(found.encoded, draws.sign * lowest, at_evaluated, every, regrets, draws, fixed)
 
 
 def _best(posterior: Posterior, evaluated: Encoded, exact: FloatArray) -> Exact:

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from optuna import Study
 
-from slayr_py.acquisition import Optima, sample_optima
+from slayr_py.acquisition import Optima, extend_pool, sample_optima
 from slayr_py.arguments import check_number, check_probability
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _INTERVAL = (0.05, 0.5, 0.95)  # quantiles: the median and a 90% interval
 _UNEXPLAINED = 3.0  # posterior standard deviations of the best exact value from its prediction; in studies of smooth
 # functions it was below 1, in those of functions with a kink at the optimum above 3
+_STREAM = 1  # of the random numbers of a seed, for nearly optimal configurations; those of the optima have no number
 _ROUNDING = 1e-6  # of the values' standard deviation: such a difference is none
 
 
@@ -147,6 +148,8 @@ def good(study: Study, posterior: Posterior, epsilon: float, probability: float,
     epsilon = check_number("epsilon", epsilon)
     probability = check_probability("probability", probability)
     optima, _ = optima_of(study, posterior, seed)
+    with one_thread():
+        optima = extend_pool(optima, epsilon, probability, np.random.default_rng([seed, _STREAM]))
     near = np.mean(optima.regrets < epsilon, axis=0)
     chosen = near >= probability
     if not chosen.any():

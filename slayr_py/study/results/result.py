@@ -335,9 +335,8 @@ class Result:
         ``epsilon`` with the given probability. Parameters vary together: a range is that of one parameter over all
         these configurations, and not every combination of values in the ranges is among them.
 
-        The configurations are those that the search for the optima has met, a few hundred to a thousand. The ranges of
-        all near-optimal configurations are therefore wider, most of all with several parameters and a small
-        ``epsilon``.
+        A search extends the ranges outward from the configurations that the search for the optima has met, until they
+        no longer grow.
 
         Parameters
         ----------

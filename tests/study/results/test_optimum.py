@@ -82,6 +82,7 @@ def test_nearly_optimal_is_a_probability_and_not_a_mean_regret(monkeypatch):
     regrets[0, 0], regrets[:, 1], regrets[:2, 2] = 100.0, 0.5, 1.5
     pool = encoder.encode([{"x": x} for x in (0.25, 0.5, 0.75)])
     monkeypatch.setattr(results_optimum, "optima_of", lambda *_: (SimpleNamespace(regrets=regrets, pool=pool), []))
+    monkeypatch.setattr(results_optimum, "extend_pool", lambda optima, *_: optima)
     ranges = results_optimum.good(None, None, 1.0, 0.9, 1)
     assert ranges[["low", "high"]].to_numpy().tolist() == [[0.25, 0.5]]
 
@@ -109,6 +110,28 @@ def test_constraints_that_are_0_where_they_hold_leave_the_evaluated_configuratio
     with pytest.raises(sl.DataError, match="take epsilon >= ") as refusal:
         result.good(1e-9)
     assert len(result.good(float(str(refusal.value).rsplit(">= ", 1)[1]))) == 2
+
+
+@pytest.mark.stan
+def test_nearly_optimal_ranges_are_those_on_a_dense_grid_where_a_constraint_is_active():
+    def objective(config):
+        return (config["a"] - 0.7) ** 2 + (config["b"] - 0.5) ** 2, {"sum": config["a"] + config["b"] - 1}
+
+    options = {"n_initial": 8, "seed": 1, "method": "map", "progress": False}
+    result = sl.minimize(objective, {"a": (0.0, 1.0), "b": (0.0, 1.0)}, budget=12, **options)
+    ranges = result.good(0.02)[["low", "high"]].to_numpy()
+    optima, _ = results_optimum.optima_of(result.study, result._posterior_of_all(), 1)
+    grid = optima.pool.encoder.encode(
+        np.stack(np.meshgrid(*2 * [np.linspace(0.25, 0.85, 121)]), axis=-1).reshape(-1, 2)
+    )
+    regrets = optima.draws(grid) - optima.values[:, None]
+    (met, dense) = (
+        configs.unit_values[np.mean(each < 0.02, axis=0) >= 0.9]
+        for configs, each in ((optima.pool, optima.regrets), (grid, regrets))
+    )
+    slack = 0.01 * np.ptp(dense, axis=0)
+    assert np.all(ranges[:, 0] <= dense.min(axis=0) + slack) and np.all(ranges[:, 1] >= dense.max(axis=0) - slack)
+    assert np.all(np.ptp(met, axis=0) < 0.9 * np.ptp(dense, axis=0))
 
 
 @pytest.mark.stan
