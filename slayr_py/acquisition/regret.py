@@ -46,7 +46,7 @@ def sample_regret(
     feasibility: Sequence[Posterior] = (),
     fixed: Fixed | None = None,
     scale: float = 1.0,
-    infeasible: Encoded | None = None,
+    excluded: Encoded | None = None,
 ) -> FloatArray:
     """Draw the simple regret of the incumbent from its posterior.
 
@@ -63,8 +63,9 @@ def sample_regret(
         Values that all configurations of the minimum have.
     scale : float
         Factor on the posterior standard deviations of the function, above 1 for a model that has been too certain.
-    infeasible : Encoded, optional
-        Configurations that are known to be infeasible: the minimum is at none of them, except the incumbent.
+    excluded : Encoded, optional
+        Configurations that are known to be infeasible, or not to be better than the incumbent, by their exact values:
+        the minimum is at none of them, except the incumbent.
 
     Returns
     -------
@@ -80,7 +81,7 @@ def sample_regret(
     joint = incumbent.concatenate(anchors.encoded)
     draws = JointDraws.draw(posterior, joint, rng, feasibility, _LAST_DRAWS, _FUNCTIONS, scale)
     at_incumbent = draws.at(incumbent)[:, 0]
-    draws = draws.excluding(infeasible)
+    draws = draws.excluding(excluded)
     values = draws(pool.encoded)
     # The incumbent is feasible, whatever the functions say.
     values = np.column_stack([at_incumbent, values])

@@ -77,7 +77,7 @@ def test_a_configuration_known_to_be_infeasible_leaves_no_regret(maximize, one_v
     posterior, violated = one_violated(sign * np.array([0.0, 5.0, 9.0, 9.0]), maximize)
     arguments = posterior, posterior.train[[1]], np.random.default_rng(1), [violated]
     others = sample_regret(*arguments)
-    found = sample_regret(*arguments, infeasible=posterior.train[[0, 1]])
+    found = sample_regret(*arguments, excluded=posterior.train[[0, 1]])
     functions = sign * posterior.sample(posterior.train, 1000, seed=2)
     expected = functions[:, 1] - functions[:, 1:].min(axis=1)
     assert np.mean(others > 0) > np.mean(expected > 0) + 0.2
@@ -138,3 +138,18 @@ def test_conditional_spaces_and_small_discrete_ones_have_a_regret():
         [{"act": "a"}, {"act": "b"}], [0.0, 1.0], method="map", seed=1
     )
     assert sample_regret(posterior, posterior.train[[0]], np.random.default_rng(1)).max() < 0.5
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+def test_configurations_that_are_not_better_by_their_exact_values_leave_no_regret(maximize):
+    """A model with much noise believes the other levels to be better than the best one."""
+    space = ConfigurationSpace({"k": ["a", "b", "c", "d"]})
+    y = (-1.0 if maximize else 1.0) * np.array([0.0, 1.0, 1.0, 1.0])
+    gp = sl.GaussianProcess(space, "SE", {"sigma_n": sl.LogNormal(0.0, 0.01)}, inducing=4)
+    posterior = gp.fit([{"k": level} for level in "abcd"], y, method="laplace", seed=1, maximize=maximize)
+    plain, some, none = (
+        sample_regret(posterior, posterior.train[[0]], np.random.default_rng(1), excluded=excluded)
+        for excluded in (None, posterior.train[[0, 1, 2]], posterior.train)
+    )
+    np.testing.assert_array_equal(none, 0.0)
+    assert 0.0 < some.mean() < plain.mean() and plain.mean() > 0.05

@@ -97,6 +97,7 @@ class Regret:
     estimate, or None, and its ``stop`` tells whether the rule holds. It starts after the initial design.
     It shares the fit with the next suggestion. Each estimate is stored in the study: see `slayr_py.study.regret_table`.
     The regret refers to the latent function, without noise, at feasible configurations with the values of ``fixed=``.
+    If the objective is exact, evaluated configurations leave none.
 
     The standard deviations of the drawn functions are multiplied by the root mean squared standardised error of the
     suggestions' predictions, if it is above 1: a model that has been too certain is trusted less. The probability is
@@ -236,11 +237,12 @@ def _sample_one(
     inflation = inflation_of(study, fitted.posterior, first)
     incumbent = fitted.posterior.train[[row]]
     encoder = fitted.posterior.encoder
-    infeasible = None
-    if not counts_as_noisy(model.options, observed):
-        infeasible = encoder.encode(known_infeasible(study, encoder.space, first.penalties))
     fixed = model.fixed_for_run(study)
-    regret = sample_regret(fitted.posterior, incumbent, rng, feasibility, fixed, inflation, infeasible)
+    excluded = None
+    if not counts_as_noisy(model.options, observed):
+        evaluated = fitted.posterior.train[first.usable(fitted.posterior.train, fixed)]
+        excluded = evaluated.concatenate(encoder.encode(known_infeasible(study, encoder.space, first.penalties)))
+    regret = sample_regret(fitted.posterior, incumbent, rng, feasibility, fixed, inflation, excluded)
     return Sampled(first, first.numbers[row], inflation, regret)
 
 

@@ -251,6 +251,17 @@ def test_a_looser_rule_that_has_stopped_keeps_its_estimate_unless_it_is_about_ot
 
 
 @pytest.mark.stan
+@pytest.mark.parametrize(("noisy", "stops"), [(False, True), (True, False)])
+def test_the_regret_is_0_where_all_configurations_have_exact_values(noisy, stops):
+    """Equal values, of which the model explains the best one by noise."""
+    options = {"n_initial": 3, "seed": 1, "method": "map", "progress": False, "noisy": noisy}
+    result = sl.minimize(lambda config: float(config["k"] != 3), {"k": (1, 6)}, budget=6, **options)
+    assert len(set(result.trials["params_k"])) == 6 or noisy
+    estimate = sl.Regret(1e-6).estimate(result.study)
+    assert estimate.stop == stops and (estimate.upper == 0) == stops
+
+
+@pytest.mark.stan
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize(("failures", "least", "most"), [("learn", 0.0, 1e-6), ("ignore", 1.0, 20.0)])
