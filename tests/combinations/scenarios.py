@@ -71,7 +71,9 @@ def given_draws() -> Iterator[None]:
         del METHODS[METHOD]
 
 
-def chosen_by_name(gp: sl.GaussianProcess, first: Sequence[Any], possible: Sequence[str]) -> Scales:
+def chosen_by_name(
+    gp: sl.GaussianProcess, first: Sequence[Any], possible: Sequence[str], last: Sequence[str]
+) -> Scales:
     """Choose a logarithmic scale of "x" in the spaces with a name, instead of by the values."""
     names = tuple(name for name in possible if name == "x") if gp.encoder.space.name == RESCALED else ()
     return Scales(names, 1.0, len(first[0].y))

@@ -190,6 +190,16 @@ def histogram(dimension, values):
     return axes, np.array(edges), np.array([bar.get_height() for bar in axes.patches])
 
 
+@pytest.mark.parametrize("kind", ["float", "integer"])
+def test_bars_of_a_chosen_scale_are_as_wide_as_on_the_axis(kind):
+    dimension = Dimension("n", kind, 0, 1000).rescaled()
+    units = np.linspace(0, 1, 500)
+    axes, edges, heights = histogram(dimension, dimension.numbers(units))
+    assert axes.get_xscale() == "symlog" and heights.sum() == pytest.approx(1)
+    widths = np.diff(np.log(edges + 1))
+    assert edges[0] >= -0.5 and widths[edges[:-1] > 20].max() < 2 * np.median(widths)
+
+
 @pytest.mark.parametrize(("count", "width"), [(4, 1), (30, 1), (45, 2), (90, 3), (1, 1)])
 def test_equally_probable_integers_have_bars_of_equal_height(count, width):
     values = np.repeat(np.arange(1, count + 1), 3)
