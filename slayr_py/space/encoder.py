@@ -239,7 +239,10 @@ class Encoder(Layout):
     def _resolve(self, genotype: FloatArray, fixed: Fixed | None) -> tuple[Encoded, BoolArray]:
         """Resolve genotypes without constraints on inputs."""
         if fixed is not None:
-            fixed.check(self.dimensions)
+            if not fixed.is_on(self.dimensions):
+                raise SpaceError(
+                    f"the values {dict(fixed.values)} were fixed for another space or scale; fix them again"
+                )
             encoded, allowed = self._resolve(fixed.put(genotype), None)
             raw = self._numbers(encoded)
             raw[:, fixed.columns] = fixed.numbers  # a logarithmic unit value loses the last digits
@@ -283,6 +286,10 @@ class Encoder(Layout):
         plain = {d.name: d.values(x[None])[0] for d, x in zip(chosen, exact, strict=True)}
         no_example = np.zeros((1, len(self.dimensions)))
         return self._with_example(Fixed(plain, chosen, columns, exact, unit_values, no_example), where)
+
+    def refix(self, fixed: Fixed) -> Fixed:
+        """Return values that were fixed on other scales of the space, themselves on the same ones."""
+        return fixed if fixed.is_on(self.dimensions) else self.fix(fixed.values)
 
     def _with_example(self, fixed: Fixed, where: str) -> Fixed:
         engine = qmc.Sobol(len(self.dimensions), scramble=True, rng=np.random.default_rng(0))

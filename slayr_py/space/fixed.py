@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.errors import SpaceError
 from slayr_py.space.dimension import Dimension, FloatArray
 from slayr_py.space.encoded import Encoded
 
@@ -39,16 +38,9 @@ class Fixed:
     unit_values: FloatArray
     example: FloatArray
 
-    def check(self, dimensions: Sequence[Dimension]) -> None:
-        """Check that these are the D dimensions of the encoder that fixed the values.
-
-        Raises
-        ------
-        SpaceError
-            If they are not: unit values differ.
-        """
-        if any(mine != dimensions[j] for mine, j in zip(self.dimensions, self.columns, strict=True)):
-            raise SpaceError(f"the values {dict(self.values)} were fixed for another space or scale; fix them again")
+    def is_on(self, dimensions: Sequence[Dimension]) -> bool:
+        """Return whether D dimensions are those of the encoder that fixed the values; else unit values differ."""
+        return all(mine == dimensions[j] for mine, j in zip(self.dimensions, self.columns, strict=True))
 
     def put(self, genotypes: FloatArray) -> FloatArray:
         """Return genotypes (n, D) with the fixed values."""

@@ -89,7 +89,7 @@ def suggest_next(model: SpaceModel, study: Study, trial: FrozenTrial, seed: int)
         try:
             scaled = model.at_scales(study, observed)
             gp = scaled.surrogate_of(study).model(study, trial, observed[0], seed)
-            with scaled.propose(study, trial, observed, before, design, search_stream) as proposal:
+            with scaled.propose(study, trial, observed, before, design, search_stream, fixed) as proposal:
                 fitted = proposal.fit(gp, seed)
                 suggestion = proposal.search(fitted)
                 if more_draws := proposal.fit_more_draws(fitted, suggestion):

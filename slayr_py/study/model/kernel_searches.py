@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from optuna import Study
@@ -124,6 +124,7 @@ class LoopSearch:
     priors: Priors
     n_initial: int
     session: Session
+    chooses_scales: ClassVar[bool] = False
 
     @property
     def kernel(self) -> KernelSearch:

@@ -31,7 +31,7 @@ from slayr_py.study.model.proposal import Proposal
 from slayr_py.study.model.proposer import Proposer, warn_of_far_values
 from slayr_py.study.model.scales import Scales, better_scales, scales_text
 from slayr_py.study.model.session import Phase, Session
-from slayr_py.study.model.surrogate import GivenKernel, Surrogate, surrogate_of
+from slayr_py.study.model.surrogate import Surrogate, surrogate_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, given_values, has_history
 from slayr_py.study.storage.costs import check_cost_name
 from slayr_py.study.storage.objectives import Goal
@@ -44,7 +44,6 @@ from slayr_py.study.storage.trials import (
     has_known_error,
     is_tried,
     left_out,
-    observations,
     observations_of_all,
     trials_text,
     without_constraints,
@@ -172,10 +171,11 @@ class SpaceModel:
         found = better_scales(study, surrogate.plain, observed, self._scales)
         if found is None or not found.names:
             return self
-        chooses = isinstance(surrogate, GivenKernel) and surrogate.chooses_scales
-        text = scales_text(found, self.encoder, surrogate.first_kernel if chooses else None)
-        self.session.warn(text, about=f"scales {found.names if chooses else ''}")
-        return self.rescaled((*self.encoder.logarithmic, *found.names)) if chooses else self
+        if not surrogate.chooses_scales:
+            self.session.warn(scales_text(found, self.encoder, None), about="scales")
+            return self
+        self.session.warn(scales_text(found, self.encoder, surrogate.first_kernel), about=f"scales {found.names}")
+        return self.rescaled((*self.encoder.logarithmic, *found.names))
 
     def rescaled(self, names: Sequence[str]) -> SpaceModel:
         """Return the model with logarithmic scales of these numbers, and the same initial design."""
@@ -189,7 +189,7 @@ class SpaceModel:
     def _on(self, encoder: Encoder) -> SpaceModel:
         other = copy(self)
         other.encoder = encoder
-        other.fixed = None if self.fixed is None else encoder.fix(self.fixed.values)
+        other.fixed = None if self.fixed is None else encoder.refix(self.fixed)
         other.surrogate = self.surrogate.on(encoder)
         other.surrogate_with_history = self.surrogate_with_history.on(encoder)
         feasibility = replace(self.proposer.feasibility, encoder=encoder)
@@ -205,10 +205,11 @@ class SpaceModel:
         before: Set[int],
         design: Sequence[Configuration],
         stream: np.random.SeedSequence,
+        fixed: Fixed | None,
     ) -> Proposal:
-        """Return the proposal of a trial in the making, with its fixed values; see `Proposal` for the arguments."""
-        fixed = self.fixed_for_suggestion(study, trial)
-        return Proposal(self.proposer, study, trial, observed, before, design, stream, fixed)
+        """Return the proposal of a trial in the making, with values fixed on any scale; see `Proposal`."""
+        kept = None if fixed is None else self.encoder.refix(fixed)
+        return Proposal(self.proposer, study, trial, observed, before, design, stream, kept)
 
     def prepare(self) -> None:
         """Find or install CmdStan and compile the programs, once.
@@ -274,11 +275,12 @@ class SpaceModel:
             If Stan fails.
         """
         options = self.options.fit.updated(pointwise=True).updated(**fit)
-        observed = observations(study, self.space, objective=goal.number)
+        every = observations_of_all(study, self.space)
+        observed = every[goal.number]
         if not observed.configs:
             raise DataError(f"study {study.study_name!r} has no finished trial with a finite value: nothing to fit")
         warn_of_far_values(self.session, goal, observed)
-        scaled = self.at_scales(study, observations_of_all(study, self.space))
+        scaled = self.at_scales(study, every)
         gp = scaled.surrogate_of(study).latest(study, observed)
         if gp.is_stack:
             fits = LoopFits(gp, study, observed, FitCache(), self.session.warn)
