@@ -273,6 +273,8 @@ class Encoder(Layout):
         """
         if not isinstance(values, Mapping):
             raise SpaceError(f"{where}the fixed values are {values!r:.200}; give a mapping of parameters to values")
+        if self.logarithmic:  # an example is as easily found as on the declared scales
+            return self.refix(self.rescaled(()).fix(values, where))
         given = dict(values)
         numbers, _ = read([given], self._vectors, where)
         columns = np.array([j for j, d in enumerate(self.dimensions) if d.name in given], dtype=np.intp)
@@ -285,11 +287,19 @@ class Encoder(Layout):
         )
         plain = {d.name: d.values(x[None])[0] for d, x in zip(chosen, exact, strict=True)}
         no_example = np.zeros((1, len(self.dimensions)))
-        return self._with_example(Fixed(plain, chosen, columns, exact, unit_values, no_example), where)
+        return self._with_example(Fixed(plain, self.dimensions, columns, exact, unit_values, no_example), where)
 
     def refix(self, fixed: Fixed) -> Fixed:
         """Return values that were fixed on other scales of the space, themselves on the same ones."""
-        return fixed if fixed.is_on(self.dimensions) else self.fix(fixed.values)
+        if fixed.all_dimensions == self.dimensions:
+            return fixed
+        example = fixed.example.copy()
+        for j, (old, new) in enumerate(zip(fixed.all_dimensions, self.dimensions, strict=True)):
+            if new != old:
+                example[:, j] = new.unit_values(old.numbers(example[:, j]))
+        pairs = zip(fixed.columns, fixed.numbers, strict=True)
+        unit_values = np.array([self.dimensions[j].unit_values(x) for j, x in pairs], dtype=np.float64)
+        return replace(fixed, all_dimensions=self.dimensions, unit_values=unit_values, example=example)
 
     def _with_example(self, fixed: Fixed, where: str) -> Fixed:
         engine = qmc.Sobol(len(self.dimensions), scramble=True, rng=np.random.default_rng(0))
@@ -423,9 +433,17 @@ class Encoder(Layout):
 
     def _check_region(self, region: Region) -> None:
         """Check that some configuration satisfies the constraints on inputs."""
-        encoded, _ = self.resolve(self.uniform(_CHECKED, np.random.default_rng(0)))
-        if not region.holds(self._numbers(encoded), encoded.active).any():
+        encoded = self._some()
+        if not self.inside(encoded).any():
             raise SpaceError(why_empty(region, self._numbers(encoded), encoded.active))
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether uniform draws meet configurations that satisfy the constraints on inputs, as on declared scales."""
+        return self.region is None or bool(self.inside(self._some()).any())
+
+    def _some(self) -> Encoded:
+        return self.resolve(self.uniform(_CHECKED, np.random.default_rng(0)))[0]
 
     def _numbers(self, encoded: Encoded) -> FloatArray:
         """Return level indices and real values, (n, D), rounded as in ConfigSpace; a legal number where inactive."""

@@ -21,7 +21,8 @@ class Fixed:
     ----------
     values : dict of str to value
         Values by name.
-    dimensions : sequence of Dimension
+    all_dimensions : sequence of Dimension
+        All D parameters, on the scales of the unit values.
     columns : (k,) int
         Columns of the parameters in a genotype.
     numbers : (k,) float64
@@ -32,11 +33,16 @@ class Fixed:
     """
 
     values: Mapping[str, Any]
-    dimensions: Sequence[Dimension]
+    all_dimensions: Sequence[Dimension]
     columns: NDArray[np.intp]
     numbers: FloatArray
     unit_values: FloatArray
     example: FloatArray
+
+    @property
+    def dimensions(self) -> list[Dimension]:
+        """The k parameters."""
+        return [self.all_dimensions[j] for j in self.columns]
 
     def is_on(self, dimensions: Sequence[Dimension]) -> bool:
         """Return whether D dimensions are those of the encoder that fixed the values; else unit values differ."""

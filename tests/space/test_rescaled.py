@@ -118,6 +118,23 @@ def test_fixed_values_of_another_scale_are_refused():
     assert other.resolve(genotype, encoder.fix({"rate": 0.25}))[1].all()
 
 
+def large(config):
+    return config["x"] + config["y"] + config["z"] >= 2400
+
+
+def test_fixed_values_have_an_example_also_where_a_function_allows_little_of_the_scale():
+    numbers = ["x", "y", "z"]
+    encoder = Encoder({**dict.fromkeys(numbers, (1.0, 1000.0)), "share": (0.0, 1.0)}, within=[large])
+    other = encoder.rescaled(numbers)
+    fixed = encoder.fix({"share": 0.25})
+    for kept in (other.fix({"share": 0.25}), other.refix(fixed)):
+        encoded, allowed = other.resolve(kept.example, kept)
+        assert allowed.all() and other.decode(encoded)[0]["share"] == 0.25
+    assert encoder.refix(fixed) is fixed
+    np.testing.assert_allclose(encoder.refix(other.refix(fixed)).example, fixed.example, rtol=1e-13)
+    assert encoder.is_searchable and not other.is_searchable
+
+
 def test_constraints_on_inputs_stay():
     within = ["alpha + 10 * rate <= 20"]
     encoder = as_encoder(Encoder(SPACE).rescaled(["alpha"]), within)

@@ -155,9 +155,9 @@ def _known(
             return None
         encoded, allowed = first.encoder.resolve(first.train.unit_values, fixed)
         if not allowed.any():
-            encoded, allowed = first.encoder.resolve(
-                first.encoder.uniform(_MOVED, np.random.default_rng(0), fixed), fixed
-            )
+            moved = first.encoder.uniform(_MOVED, np.random.default_rng(0), fixed)
+            moved = moved if fixed is None else np.vstack([moved, fixed.example])
+            encoded, allowed = first.encoder.resolve(moved, fixed)
         return _predicted(posteriors, encoded[np.flatnonzero(allowed)])
     rows = observed[0].usable(first.train, fixed)
     if rows.any() and not noisy:

@@ -56,10 +56,11 @@ def better_scales(
     They are one, all that may be logarithmic but one, those that are an improvement alone, all but those without which
     the others are better, or all, whichever is best; of more than 12 they are all. An effect of several parameters is
     often predicted worse if only one of them is logarithmic, and a few others would hide the gain of all.
-    `Dimension.rescaled` says which may be, and no constraint on inputs reads them. The first
-    16, 20, 24, ... observations by trial number decide, of these numbers the largest there is, so that suggestions
-    until the next one have the same scales, also those of another process. Scales that were chosen stay as long as they
-    predict better than the declared ones.
+    `Dimension.rescaled` says which may be. No comparison among the constraints on inputs reads them, and functions
+    among these constraints still allow some of a few uniform draws.
+    The first 16, 20, 24, ... observations by trial number decide, of these numbers the largest there is, so that
+    suggestions until the next one have the same scales, also those of another process. Scales that were chosen stay as
+    long as they predict better than the declared ones.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def better_scales(
         first = [observations(study, gp.encoder.space, numbers, goal.number) for goal in goals_of(study)]
         data = [array for each in first for array in (each.y, each.y_sd)]
         key = fit_key(study, "scales", first[0], data, 1, AT_MODE)
-        return known.get(key, lambda: _compared(gp, first, possible, choice(due[:-1]).names))
+        return known.get(key, lambda: _compared(gp, first, _searchable(gp.encoder, possible), choice(due[:-1]).names))
 
     return choice(due)
 
@@ -118,11 +119,26 @@ def _fits(gp: GaussianProcess, names: Sequence[str]) -> bool:
     return True
 
 
+def _searchable(encoder: Encoder, names: Sequence[str]) -> list[str]:
+    """Return the names, one after the other, on whose scales the search still meets allowed configurations.
+
+    What a function allows of a linear scale may be too little of the logarithmic one to be met by uniform draws. Nobody
+    knows which parameters the function reads.
+    """
+    kept: list[str] = []
+    for name in names:
+        if encoder.rescaled({*encoder.logarithmic, *kept, name}).is_searchable:
+            kept.append(name)
+    return kept
+
+
 def _compared(
     gp: GaussianProcess, first: Sequence[Observations], names: Sequence[str], last: tuple[str, ...]
 ) -> Scales:
     """Fit with each set of logarithmic scales, and return the best, or the last choice if that is still better."""
     nothing = Scales((), 0.0, len(first[0].y))
+    if not names:
+        return nothing
     try:
         declared = [_mode(gp, each) for each in first]
     except InferenceError:

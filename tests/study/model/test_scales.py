@@ -114,6 +114,23 @@ def test_ranges_that_cannot_be_logarithmic_are_not_examined(monkeypatch):
     assert scales_of(study_of(configs.assign(value=np.arange(20.0)), within), space=within) is None
 
 
+def large(config):
+    return config["a"] + config["b"] + config["c"] >= 2400
+
+
+@pytest.mark.stan
+def test_scales_of_which_a_function_allows_too_little_are_not_chosen():
+    space = {**dict.fromkeys("abc", (1.0, 1000.0)), "rate": (1e-3, 1.0), "units": (1, 1000), "part": (0.5, 1.0)}
+    encoder = Encoder(space, within=[large])
+    configs = pd.DataFrame(dict(config) for config in encoder.sobol(36, 0))
+    first = (np.log(configs["units"]) - 2 - 3 * configs["part"]) ** 2 + (np.log(configs["rate"]) + 4) ** 2
+    data = configs.assign(value=first + 0.001 * configs["a"])
+    found = scales_of(study_of(data, encoder), space=encoder)
+    assert {"rate", "units"} <= set(found.names)
+    assert not {"a", "b", "c"} <= set(found.names)
+    assert encoder.rescaled(found.names).is_searchable
+
+
 def test_a_kernel_learned_from_related_data_keeps_their_scales(monkeypatch):
     data = table(16)
     configs = data.drop(columns="value")

@@ -70,6 +70,22 @@ def test_if_no_past_experiment_is_inside_improvement_is_measured_from_prediction
     assert 1.0 <= best_in(study, trial) <= 2.0
 
 
+def narrow(config):
+    return config["x1"] < 0.5 or config["x2"] > 0.998
+
+
+@pytest.mark.stan
+def test_improvement_is_measured_from_a_prediction_inside_also_where_fixed_values_leave_little_room():
+    history = [({"x1": 0.9, "x2": 0.8}, 1.0), ({"x1": 0.6, "x2": 0.2}, 2.0)]
+    space = {"x1": (0.0, 1.0), "x2": (0.0, 1.0)}
+    with pytest.warns(UserWarning, match="is violated"):
+        study = create_study(
+            space, within=[narrow], history=history, fixed={"x1": 0.9}, n_initial=2, seed=1, method="map"
+        )
+    trial = ask(study)
+    assert narrow(trial.params) and trial.params["x1"] == 0.9
+
+
 def test_a_stored_study_keeps_its_constraints():
     storage = optuna.storages.InMemoryStorage()
     create_study(mixture(), storage=storage, study_name="blend", within=[SUM, bool])
