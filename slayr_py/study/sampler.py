@@ -338,7 +338,8 @@ def fixed_for_results(study: Study, encoder: Encoder) -> Fixed | None:
         Of the posterior. Without a declared space it contains the values of a `PartialFixedSampler`.
     """
     if (declared := declared_space_of(study)) is not None:
-        return declared.rescaled(encoder.logarithmic).fixed_for_run(study)
+        fixed = declared.fixed_for_run(study)
+        return None if fixed is None else declared.encoder.rescaled(encoder.logarithmic).refix(fixed)
     with suppress(SpaceError):  # Optuna has evaluated an illegal value, with a warning
         return fix_given(encoder, partly_fixed(study))
     return None

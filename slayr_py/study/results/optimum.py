@@ -88,7 +88,7 @@ def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, li
     observed = observations(study, posterior.encoder.space)
     declared = declared_space_of(study)
     fixed = fixed_for_results(study, posterior.encoder)
-    encoder = posterior.encoder if declared is None else declared.rescaled(posterior.encoder.logarithmic).encoder
+    encoder = posterior.encoder if declared is None else declared.encoder.rescaled(posterior.encoder.logarithmic)
     evaluated = encoder.encode(observed.configs)
     rows = np.flatnonzero(observed.usable(evaluated, fixed))
     if not len(rows):

@@ -192,7 +192,10 @@ def feasibility_of_all(study: Study, encoder: Encoder) -> dict[str, Posterior]:
                 return last
         known = _declared_or_recorded(study)
     model, seed = known
-    model = model.rescaled(encoder.logarithmic)
+    try:
+        model = model.rescaled(encoder.logarithmic)
+    except DataError:  # the study was resumed with a kernel that was learned on the declared scales
+        model = _recorded_model(study, recorded_fits(study, last_fitted(study)))
     model.prepare()
     fits = OutputFits(FitCache(), study, len(trials_of(study)), seed, warm_starts=False)
     return {fit.name: fit.posterior for fit in model.proposer.feasibility.fit_all(fits, model.options.fit, penalties)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import optuna
 import pandas as pd
 import pytest
 
@@ -225,6 +226,26 @@ def test_fits_record_their_scales_in_a_study_that_was_started_with_others(tmp_pa
         assert sl.study.replay(study, trial.number)[0].identical
     assert scales == [("rate",), (), ("units",)]
     assert sl.study.load(storage, "s").posterior().encoder.logarithmic == ("units",)
+
+
+@pytest.mark.stan
+@pytest.mark.filterwarnings("ignore:the model has logarithmic scales")
+@pytest.mark.parametrize("penalty", [False, True])
+def test_the_last_fit_of_a_study_resumed_with_a_learned_kernel_has_results(penalty):
+    data = table(24)
+    storage = optuna.storages.InMemoryStorage()
+    study = study_of(data, storage=storage, study_name="s")
+    trials = [sl.study.ask(study) for _ in range(3)]
+    for trial in trials if penalty else ():
+        study.tell(trial, 1e15)
+    kernel = sl.svm.pretrain(SPACE, data.drop(columns="value"), data["value"]).kernel(layers=0)
+    fixed = {"share": data["share"][3]}
+    resumed = study_of(None, storage=storage, study_name="s", kernel=kernel, fixed=fixed)
+    result = sl.Result(resumed, Encoder(SPACE).space)
+    optimum = result.optimum()
+    assert [d.name for d in optimum.dimensions if not d.is_linear] == ["rate", "units"]
+    assert (optimum.draws["share"] == fixed["share"]).all()
+    assert len(result.good(2.0)) == len(SPACE)
 
 
 @pytest.mark.stan
