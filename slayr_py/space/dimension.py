@@ -216,7 +216,7 @@ class Dimension:
             x = self.lower * np.exp(u * np.log(self.upper / self.lower))
         else:
             x = self.lower + u * (self.upper - self.lower)
-        x = np.clip(x, self.lower, self.upper)
+        x = np.where(u == 1.0, self.upper, np.clip(x, self.lower, self.upper))  # exp(log(x)) may be less than x
         return np.asarray(np.rint(x) if self.kind == "integer" else x)
 
     def equals(self, unit_values: FloatArray, number: float) -> NDArray[np.bool_]:

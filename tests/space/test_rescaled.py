@@ -94,6 +94,13 @@ def test_uniform_draws_are_uniform_on_the_scale():
     np.testing.assert_allclose(np.median(values, axis=0), medians, rtol=0.06)
 
 
+def test_the_bounds_are_exact_on_every_scale():
+    for lower, upper in ((1.0, 200.0), (1e-3, 1.0), (0.1, 37.0), (0.0, 50.0)):
+        linear = dimension(Float("x", (lower, upper)))
+        for d in (linear, linear.rescaled()):
+            assert d.values(d.numbers(np.array([0.0, 1.0]))) == [lower, upper]
+
+
 @pytest.mark.parametrize("name", ["kind", "unknown"])
 def test_other_names_are_refused(name):
     with pytest.raises(sl.SpaceError, match=f"^{name} cannot be logarithmic"):
