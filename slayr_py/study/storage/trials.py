@@ -272,7 +272,7 @@ def _incumbents(trials: Iterable[FrozenTrial], names: Set[str]) -> NDArray[np.bo
 def known_error(trial: FrozenTrial, objective: int = 0) -> float:
     """Return the known standard deviation of the error of a value, 0 by default.
 
-    NaN and None stand for an unknown error, as in the tables of past experiments.
+    NaN and None stand for an unknown error, as in the tables of past experiments, or for those of all objectives.
 
     Raises
     ------
@@ -280,6 +280,8 @@ def known_error(trial: FrozenTrial, objective: int = 0) -> float:
         If the user attribute is neither of them nor a finite number >= 0, or, of several objectives, no list of these.
     """
     given = trial.user_attrs.get(ERROR_KEY, 0.0)
+    if _is_unknown(given):
+        return 0.0
     several = len(trial.values or ()) > 1
     if ERROR_KEY in trial.user_attrs and several:
         if not isinstance(given, list | tuple) or len(given) != len(trial.values):
@@ -306,7 +308,7 @@ def has_unknown_error(trial: FrozenTrial) -> bool:
 
 
 def _is_unknown(error: object) -> bool:
-    return error is None or (isinstance(error, float) and math.isnan(error))
+    return error is None or (isinstance(error, float | np.floating) and math.isnan(error))
 
 
 def has_known_error(trial: FrozenTrial) -> bool:

@@ -175,7 +175,7 @@ def test_known_errors_of_values_are_fitted(quick):
         study.sampler.fit(study)
 
 
-@pytest.mark.parametrize("given", [float("nan"), None])
+@pytest.mark.parametrize("given", [float("nan"), np.float32("nan"), None], ids=repr)
 def test_an_unknown_error_is_named_and_counts_as_none(given):
     study = create_study(SPACE, n_initial=4, seed=1)
     for sd in (0.5, given):
@@ -187,6 +187,17 @@ def test_an_unknown_error_is_named_and_counts_as_none(given):
     np.testing.assert_array_equal(observations(study, SPACE).y_sd, [0.5, 0.0])
     trials = sl.study.Result(study, SPACE).trials
     assert trials["y_sd"].tolist()[0] == 0.5 and np.isnan(trials["y_sd"][1])
+
+
+@pytest.mark.parametrize("given", [float("nan"), None, [None, 0.5]], ids=repr)
+def test_an_unknown_error_of_several_objectives_may_be_given_once(given):
+    study = create_study(SPACE, directions=["minimize", "maximize"], n_initial=4, seed=1)
+    trial = ask(study)
+    trial.set_user_attr("y_sd", given)
+    with pytest.warns(UserWarning, match="trial 0 .* without a known error"):
+        tell(study, trial, (1.0, 2.0))
+    errors = [observations(study, SPACE, objective=objective).y_sd[0] for objective in (0, 1)]
+    assert errors == [0.0, 0.5 if isinstance(given, list) else 0.0]
 
 
 @pytest.mark.stan
