@@ -163,10 +163,12 @@ class SpaceModel:
     def at_scales(self, study: Study, observed: Sequence[Observations]) -> SpaceModel:
         """Return the model with the logarithmic scales that the values so far choose, itself if these are declared.
 
-        A surrogate that does not choose scales warns of better ones. ``observed`` has all trials of each objective. The
-        programs are prepared before.
+        A surrogate that does not choose scales warns of better ones; one that was given, of a recorded fit, has those
+        of the fit. ``observed`` has all trials of each objective. The programs are prepared before.
         """
         self.prepare()
+        if self._given is not None:
+            return self
         surrogate = self.surrogate_of(study)
         found = better_scales(study, surrogate.plain, observed, self._scales)
         if found is None or not found.names:

@@ -12,6 +12,7 @@ import pytest
 import slayr_py as sl
 from slayr_py.kernels import Stack
 from slayr_py.space import Encoder
+from slayr_py.study.model import space_model
 from slayr_py.study.model.fit_cache import Cache
 from slayr_py.study.model.scales import GAIN, Scales, better_scales
 from slayr_py.study.storage.attributes import suggestion_record
@@ -256,3 +257,12 @@ def test_scales_stay_as_long_as_they_predict_better():
     kept = scales_of(study)
     before = scales_of(study_of(data.iloc[:24]))
     assert kept.n == 36 and kept.names == before.names and 0 < kept.gain < GAIN < before.gain
+
+
+@pytest.mark.stan
+def test_results_of_a_loaded_study_examine_no_scales(tmp_path, monkeypatch):
+    storage = f"sqlite:///{tmp_path}/study.db"
+    study = study_of(table(20), storage=storage, study_name="s", kernel="matern")
+    assert len(suggestions(study, 1)) == 1
+    monkeypatch.setattr(space_model, "better_scales", None)
+    assert sl.study.load(storage, "s").posterior().encoder.logarithmic == ()
