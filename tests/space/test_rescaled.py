@@ -94,6 +94,18 @@ def test_uniform_draws_are_uniform_on_the_scale():
     np.testing.assert_allclose(np.median(values, axis=0), medians, rtol=0.06)
 
 
+@pytest.mark.parametrize("within", ["x + y <= 101", "x * y <= 2600"])
+def test_draws_inside_constraints_that_always_hold_are_uniform_on_shifted_logarithms_too(within):
+    quartiles = []
+    for lower in (0.0, 0.05):  # the shift is 0.05
+        encoder = Encoder({"x": (lower, 50.0), "y": (0.0, 50.0)}, within=[within]).rescaled(["x"])
+        encoded, allowed = encoder.resolve(encoder.uniform(2000, np.random.default_rng(0)))
+        assert allowed.all()
+        quartiles.append(np.quantile(encoded.unit_values[:, 0], [0.25, 0.5, 0.75]))
+    np.testing.assert_allclose(quartiles, [[0.25, 0.5, 0.75]] * 2, atol=0.08)
+    np.testing.assert_allclose(*quartiles, atol=0.05)
+
+
 def test_the_bounds_are_exact_on_every_scale():
     for lower, upper in ((1.0, 200.0), (1e-3, 1.0), (0.1, 37.0), (0.0, 50.0)):
         linear = dimension(Float("x", (lower, upper)))

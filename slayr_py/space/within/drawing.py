@@ -124,10 +124,12 @@ def _log_density(
     region: Region, columns: NDArray[np.intp], curved: BoolArray
 ) -> Callable[[FloatArray], FloatArray] | None:
     """Return the log density in s of points that are uniform in unit values; None if it is constant."""
-    log = np.array([region.dimensions[j].log for j in columns]) & ~curved
+    dimensions = [region.dimensions[j] for j in columns]
+    log = np.array([d.is_real and not d.is_linear for d in dimensions]) & ~curved
     if not log.any():
         return None
-    return lambda points: -np.log(region.unscaled(points, columns)[:, log]).sum(axis=1)
+    shifts = np.array([d.shift for d in dimensions])
+    return lambda points: -np.log((region.unscaled(points, columns) + shifts)[:, log]).sum(axis=1)
 
 
 def _rounded(
