@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from ConfigSpace import Configuration
 from optuna import Study
 
 from slayr_py.errors import DataError, InferenceError, listed
@@ -31,6 +32,7 @@ GAIN = 0.5
 _DUE = (16, 20, 24, 36, 54, 81)
 """Numbers of observations at which the scales are chosen."""
 
+_VALUES = 3  # of a parameter, with which differences can depend on its scale
 _LEAST = 0.02  # gain of a parameter with which it is tried together with others
 _MANY = 12  # parameters of which none is tried alone or left out, which takes two fits for each
 
@@ -56,8 +58,8 @@ def better_scales(
     They are one, all that may be logarithmic but one, those that are an improvement alone, all but those without which
     the others are better, or all, whichever is best; of more than 12 they are all. An effect of several parameters is
     often predicted worse if only one of them is logarithmic, and a few others would hide the gain of all.
-    `Dimension.rescaled` says which may be. No comparison among the constraints on inputs reads them, and functions
-    among these constraints still allow some of a few uniform draws.
+    `Dimension.rescaled` says which may be. At least three of their values were evaluated, no comparison among the
+    constraints on inputs reads them, and functions among these constraints still allow some of a few uniform draws.
     The first 16, 20, 24, ... observations by trial number decide, of these numbers the largest there is, so that
     suggestions until the next one have the same scales, also those of another process. Scales that were chosen stay as
     long as they predict better than the declared ones.
@@ -86,7 +88,7 @@ def better_scales(
         first = [observations(study, gp.encoder.space, numbers, goal.number) for goal in goals_of(study)]
         data = [array for each in first for array in (each.y, each.y_sd)]
         key = fit_key(study, "scales", first[0], data, 1, AT_MODE)
-        return known.get(key, lambda: _compared(gp, first, _searchable(gp.encoder, possible), choice(due[:-1]).names))
+        return known.get(key, lambda: _compared(gp, first, possible, choice(due[:-1]).names))
 
     return choice(due)
 
@@ -119,6 +121,11 @@ def _fits(gp: GaussianProcess, names: Sequence[str]) -> bool:
     return True
 
 
+def _count(configs: Sequence[Configuration], name: str) -> int:
+    """Return the number of different values of a parameter."""
+    return len({config[name] for config in configs if name in config})
+
+
 def _searchable(encoder: Encoder, names: Sequence[str]) -> list[str]:
     """Return the names, one after the other, on whose scales the search still meets allowed configurations.
 
@@ -133,10 +140,11 @@ def _searchable(encoder: Encoder, names: Sequence[str]) -> list[str]:
 
 
 def _compared(
-    gp: GaussianProcess, first: Sequence[Observations], names: Sequence[str], last: tuple[str, ...]
+    gp: GaussianProcess, first: Sequence[Observations], possible: Sequence[str], last: tuple[str, ...]
 ) -> Scales:
     """Fit with each set of logarithmic scales, and return the best, or the last choice if that is still better."""
     nothing = Scales((), 0.0, len(first[0].y))
+    names = _searchable(gp.encoder, [name for name in possible if _count(first[0].configs, name) >= _VALUES])
     if not names:
         return nothing
     try:

@@ -116,6 +116,13 @@ def test_ranges_that_cannot_be_logarithmic_are_not_examined(monkeypatch):
     assert scales_of(study_of(configs.assign(value=np.arange(20.0)), within), space=within) is None
 
 
+@pytest.mark.stan
+@pytest.mark.parametrize("fixed", [[0.25], [0.0, 0.5]], ids=str)
+def test_a_parameter_of_which_few_values_were_evaluated_keeps_its_scale(fixed):
+    data = table(24).assign(share=np.resize(fixed, 24))
+    assert scales_of(study_of(data.assign(value=value(data)))).names == ("rate", "units")
+
+
 def large(config):
     return config["a"] + config["b"] + config["c"] >= 2400
 
