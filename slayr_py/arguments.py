@@ -74,11 +74,11 @@ def check_number(name: str, value: Any, least: float | None = None) -> float:
     Raises
     ------
     DataError
-        If the value is not finite (booleans are rejected), or not positive; with ``least``, if it is smaller than that,
-        which may be ``-inf``.
+        If the value is not finite (booleans and texts are rejected), or not positive; with ``least``, if it is smaller
+        than that, which may be ``-inf``.
     """
     try:
-        number = float("nan") if isinstance(value, bool | np.bool_) else to_float(value)
+        number = float("nan") if isinstance(value, bool | np.bool_ | str | bytes) else to_float(value)
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not (number > 0 if least is None else number >= least) or not np.isfinite(number):

@@ -10,7 +10,10 @@ import numpy as np
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import Constant, Hyperparameter
 
+from slayr_py.arguments import plain_number
 from slayr_py.errors import SpaceError, reason_of
+
+_LARGEST = 2**62  # integer; ConfigSpace computes with one more in 64 bits
 
 
 def as_space(parameters: ConfigurationSpace | Mapping[str, Any]) -> ConfigurationSpace:
@@ -37,11 +40,17 @@ def parameter_of(name: str, value: Any) -> Hyperparameter[Any, Any]:
         If it is none.
     """
     if isinstance(value, tuple):  # ConfigSpace takes NumPy's floats of other precisions as integers
-        value = tuple(bound.item() if isinstance(bound, np.generic) else bound for bound in value)
+        value = tuple(bound.item() if isinstance(bound, np.generic) else plain_number(bound) for bound in value)
         if any(isinstance(bound, bool) for bound in value):
             raise SpaceError(f"the bounds of {name!r} are {value}; write {list(value)} for these levels")
-        if any(isinstance(bound, float) and not math.isfinite(bound) for bound in value):
-            raise SpaceError(f"the bounds of {name!r} are {value}; give finite numbers")
+        if not all(isinstance(bound, int | float) for bound in value):
+            raise SpaceError(
+                f"the bounds of {name!r} are {value!r:.100}; give two floats, two integers or a list of levels"
+            )
+        if not all(math.isfinite(bound) if isinstance(bound, float) else abs(bound) <= _LARGEST for bound in value):
+            raise SpaceError(
+                f"the bounds of {name!r} are {value!r:.100}; give finite numbers, and integers up to 2**62"
+            )
     if isinstance(value, tuple) and sorted(map(type, value), key=str) == [float, int]:
         raise SpaceError(
             f"the bounds of {name!r} are {value[0]} and {value[1]}; write two floats, or two integers, such as "

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Integer
@@ -80,6 +83,29 @@ def test_bounds_of_numpy_are_those_of_python(number):
     whole = number is np.int32
     assert dimension.kind == ("integer" if whole else "float")
     assert (dimension.lower, dimension.upper) == ((1, 9) if whole else (1.5, 9.5))
+
+
+@pytest.mark.parametrize("bounds", [(Decimal("0.1"), Decimal(2)), (Fraction(1, 10), 2.0)])
+def test_bounds_that_are_decimals_or_fractions_are_floats(bounds):
+    (dimension,) = Encoder({"x": bounds}).dimensions
+    assert (dimension.kind, dimension.lower, dimension.upper) == ("float", 0.1, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ((0, "1"), "two floats, two integers or a list of levels"),
+        (("low", "high"), "two floats, two integers or a list of levels"),
+        ((None, 1.0), "two floats, two integers or a list of levels"),
+        ((0, 2**63), r"finite numbers, and integers up to 2\*\*62"),
+        ((-(10**400), 0), r"finite numbers, and integers up to 2\*\*62"),
+        ((0.0, Decimal("sNaN")), "finite numbers"),
+    ],
+)
+def test_bounds_are_numbers(bounds, words):
+    with pytest.raises(SpaceError, match=rf"the bounds of 'x' are \(.*; give {words}"):
+        Encoder({"x": bounds})
+    assert Encoder({"x": (0, 2**62)}).dimensions[0].upper == 2**62
 
 
 def test_booleans_are_no_bounds():

@@ -38,6 +38,7 @@ def loose(**changes):
     ("arguments", "words"),
     [
         ({"epsilon": 0}, "epsilon must be .* got 0"),
+        ({"epsilon": "1"}, "epsilon must be .* got '1'"),
         ({"epsilon": float("nan")}, "epsilon"),
         ({"probability": 1.0}, r"probability must be a single number in \(0, 1\), got 1.0"),
         ({"probability": -0.5}, "probability"),
