@@ -182,15 +182,19 @@ class Encoder(Layout):
         if self.region is None:
             return encoded, allowed
         numbers = self._numbers(encoded)
-        outside = ~self.region.holds(numbers, encoded.active)
-        if not outside.any():
-            return encoded, allowed
-        floats = encoded.active & [d.kind == "float" for d in self.dimensions]
-        numbers = repair(self.region, numbers, encoded.active, floats & self.free(fixed))
-        moved = self._to_units(numbers, encoded.unit_values)
-        moved = np.where(encoded.active & self.region.read & outside[:, None], moved, genotype)
-        encoded, allowed = self._resolve(moved, fixed)  # a moved parameter may have activated another one
-        return encoded, allowed & self.region.holds(self._numbers(encoded), encoded.active)
+        comparisons = self.region.comparisons
+        outside = ~comparisons.holds(numbers, encoded.active)
+        if outside.any():
+            floats = encoded.active & [d.kind == "float" for d in self.dimensions]
+            numbers = repair(self.region, numbers, encoded.active, floats & self.free(fixed))
+            moved = self._to_units(numbers, encoded.unit_values)
+            moved = np.where(encoded.active & self.region.read & outside[:, None], moved, genotype)
+            encoded, allowed = self._resolve(moved, fixed)  # a moved parameter may have activated another one
+            numbers = self._numbers(encoded)
+            allowed = allowed & comparisons.holds(numbers, encoded.active)
+        inside = allowed.copy()
+        inside[allowed] = self.region.functions.holds(numbers[allowed], encoded.active[allowed])  # may take long
+        return encoded, inside
 
     def rescaled(self, names: Collection[str]) -> Encoder:
         """Return the encoder with logarithmic scales of these numbers, which the space declares linear.

@@ -28,6 +28,7 @@ def draw(
     They are uniform in unit values. Integers are drawn as numbers and rounded. Rows for which no point exists stay
     outside, and so do some rows if functions or equalities that are not linear are among the constraints.
     """
+    region = region.comparisons
     drawn = numbers.copy()
     for together, columns in groups(region, active, movable, np.arange(len(numbers))):
         others = np.setdiff1d(np.flatnonzero(region.read), columns)
@@ -47,6 +48,7 @@ def draw(
 
 def integer_exchanges(region: Region) -> list[tuple[list[int], FloatArray]]:
     """Return the steps of two integers that keep a linear equality: their columns, and the changes of unit values."""
+    region = region.comparisons
     middle = np.array([[0.5 * (d.lower + d.upper) for d in region.dimensions]])
     everything = np.ones(middle.shape, dtype=np.bool_)
     normals = linearise(region, middle, everything, np.arange(middle.shape[1]))[1][0] / region.width
@@ -66,7 +68,7 @@ def why_empty(region: Region, numbers: FloatArray, active: BoolArray) -> str:
     never = np.flatnonzero(region.violated(numbers, active).all(axis=0)).tolist()
     some = slice(_REPAIRED)
     for k in never:
-        alone = region.only(k)
+        alone = region.only([k])
         constraint = region.constraints[k]
         movable = active[some] & region.real & alone.read
         if not alone.holds(repair(alone, numbers[some], active[some], movable), active[some]).any():
@@ -103,7 +105,7 @@ def _inside(
     region: Region, numbers: FloatArray, active: BoolArray, columns: NDArray[np.intp], curved: BoolArray
 ) -> Inside | None:
     """Return the function of points that tells whether inequalities that are not linear hold; None without any."""
-    bent = [k for k, c in enumerate(region.constraints) if c.has_slopes and not c.is_equality and not c.is_linear]
+    bent = [k for k, c in enumerate(region.constraints) if not c.is_equality and not c.is_linear]
     if not bent:
         return None
     applies = region.applies(active)

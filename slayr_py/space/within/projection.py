@@ -29,16 +29,17 @@ _NEAR = 100  # tolerances or margins within which an inequality counts as active
 
 
 def repair(region: Region, numbers: FloatArray, active: BoolArray, movable: BoolArray) -> FloatArray:
-    """Return numbers (n, D) in which the constraints hold, the nearest ones in s if all of them are linear.
+    """Return numbers (n, D) in which the comparisons hold, the nearest ones in s if all of them are linear.
 
-    Rows that satisfy the constraints do not change. A row that cannot be repaired stays outside. Constraints that are
-    not linear are replaced by their tangents, again at each new point (Newton's method).
+    Rows that satisfy the comparisons do not change. A row that cannot be repaired stays outside. Comparisons that are
+    not linear are replaced by their tangents, again at each new point (Newton's method). Functions are not called.
 
     Parameters
     ----------
     movable : (n, D) bool
         Parameters that may change, all of them real and active.
     """
+    region = region.comparisons
     repaired = numbers.copy()
     outside = _move(region, repaired, active, movable, np.flatnonzero(~region.holds(numbers, active)), 1.0)
     # Opposite constraints or bounds may leave no room for margins.
@@ -62,7 +63,7 @@ def _move(
     given_up: list[NDArray[np.intp]] = []
     least = np.full(len(repaired), np.inf)
     stalled = np.zeros(len(repaired), dtype=np.intp)
-    straight = all(c.is_linear or not c.has_slopes for c in region.constraints)
+    straight = all(c.is_linear for c in region.constraints)
     for _ in range(_LINEAR_STEPS if straight else _NEWTON_STEPS):
         if not len(outside):
             break
@@ -81,9 +82,7 @@ def _move(
 
 def _violation(region: Region, numbers: FloatArray, active: BoolArray) -> FloatArray:
     """Return the largest violation of a comparison on its scale, (n,)."""
-    compared = np.array([c.has_slopes for c in region.constraints])
-    excess = region.excess(numbers, active)[:, compared] / region.scales[compared]
-    return np.asarray(excess.max(axis=1, initial=0.0))
+    return np.asarray((region.excess(numbers, active) / region.scales).max(axis=1, initial=0.0))
 
 
 def groups(
@@ -91,8 +90,7 @@ def groups(
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Yield rows with the same constraints and moving columns, and these columns."""
     applies = region.applies(active[rows])
-    readers = np.array([[d.name in c.names for d in region.dimensions] for c in region.constraints])
-    moving = movable[rows] & (applies[:, :, None] & readers).any(axis=1)
+    moving = movable[rows] & (applies[:, :, None] & region.readers).any(axis=1)
     _, group = np.unique(np.column_stack([applies, moving]), axis=0, return_inverse=True)
     for number in range(int(group.max(initial=-1)) + 1):
         chosen = np.flatnonzero(group.ravel() == number)
@@ -109,7 +107,7 @@ def _step(
     All rows have the same constraints. The gradients of linear ones are the same too, so they are moved together.
     """
     applies = region.applies(active[:1])[0]
-    used = np.flatnonzero(applies & [c.has_slopes for c in region.constraints])
+    used = np.flatnonzero(applies)
     if all(region.constraints[k].is_linear for k in used):
         values, normals = linearise(region, numbers, active, columns)
         is_equality = np.array([region.constraints[k].is_equality for k in used], dtype=np.bool_)
@@ -181,7 +179,7 @@ def linearise(
     place = {int(j): i for i, j in enumerate(columns)}
     for k, constraint in enumerate(region.constraints):
         rows = np.flatnonzero(applies[:, k])
-        if not constraint.has_slopes or not len(rows):
+        if not len(rows):
             continue
         values[rows, k], slopes = region.evaluate(constraint, numbers[rows], active[rows])
         for name, slope in slopes.items():
@@ -222,11 +220,12 @@ def along_faces(
     gradients : (n, D) float64
         Of a function that is maximised, by the unit values; 0 for parameters that do not move.
     """
+    region = region.comparisons
     width = gradients.shape[1]
     values, normals = linearise(region, numbers, active, np.arange(width))
     margins = _margins(region, numbers, normals, np.arange(width))
     normals *= (region.unit_steps(numbers) / region.width)[:, None, :]
-    equal = np.array([c.is_equality for c in region.constraints])
+    equal = np.array([c.is_equality for c in region.constraints], dtype=np.bool_)
     near = values > -_NEAR * np.maximum(margins, TOLERANCE)
     projectors = np.zeros((len(units), width, width))
     for row, gradient in enumerate(gradients):

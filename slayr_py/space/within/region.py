@@ -77,10 +77,15 @@ class Region:
         return [*dict.fromkeys(c.text for c in self.constraints if c.has_slopes), *functions]
 
     @property
-    def read(self) -> NDArray[np.bool_]:
+    def readers(self) -> BoolArray:
+        """Which constraints read which parameters, (K, D); functions read none."""
+        read = [[d.name in c.names for d in self.dimensions] for c in self.constraints]
+        return np.array(read, dtype=np.bool_).reshape(len(read), len(self.dimensions))
+
+    @property
+    def read(self) -> BoolArray:
         """Parameters that some comparison reads, (D,)."""
-        names = {name for constraint in self.constraints for name in constraint.names}
-        return np.array([d.name in names for d in self.dimensions])
+        return np.asarray(self.readers.any(axis=0))
 
     def excess(self, numbers: FloatArray, active: BoolArray) -> FloatArray:
         """Return by how much each constraint is violated, (n, K): 0 where it holds or does not apply."""
@@ -95,7 +100,7 @@ class Region:
 
     def violated(self, numbers: FloatArray, active: BoolArray) -> BoolArray:
         """Return which constraints are violated beyond the tolerance, (n, K)."""
-        equal = np.array([c.is_equality for c in self.constraints])
+        equal = np.array([c.is_equality for c in self.constraints], dtype=np.bool_)
         excess = self.excess(numbers, active)
         violated = excess > TOLERANCE
         for k in np.flatnonzero(violated.any(axis=0)):
@@ -173,12 +178,22 @@ class Region:
     def _levels(self, name: str) -> tuple[Any, ...]:
         return self.dimensions[self.position[name]].levels
 
-    def only(self, k: int) -> Region:
-        """Return the region of one of the constraints."""
-        alone = copy(self)
-        alone.constraints = self.constraints[k : k + 1]
-        alone.scales = self.scales[k : k + 1]
-        return alone
+    def only(self, rows: Sequence[int]) -> Region:
+        """Return the region of some of the constraints, or of none."""
+        some = copy(self)
+        some.constraints = tuple(self.constraints[k] for k in rows)
+        some.scales = self.scales[np.array(rows, dtype=np.intp)]
+        return some
+
+    @property
+    def comparisons(self) -> Region:
+        """The region of the comparisons, into which configurations can be moved."""
+        return self.only([k for k, c in enumerate(self.constraints) if c.has_slopes])
+
+    @property
+    def functions(self) -> Region:
+        """The region of the functions."""
+        return self.only([k for k, c in enumerate(self.constraints) if not c.has_slopes])
 
     def bounds_text(self, name: str) -> str:
         """Return the bounds of a parameter for a message."""
@@ -206,8 +221,10 @@ class Region:
 
     def applies(self, active: BoolArray) -> BoolArray:
         """Return where all parameters of a constraint are active, (n, K)."""
-        columns = [[self.position[n] for n in c.names if n in self.position] for c in self.constraints]
-        return np.column_stack([active[:, js].all(axis=1) for js in columns])
+        applies = np.ones((len(active), len(self.constraints)), dtype=np.bool_)
+        for k, constraint in enumerate(self.constraints):
+            applies[:, k] = active[:, [self.position[n] for n in constraint.names if n in self.position]].all(axis=1)
+        return applies
 
     def evaluate(
         self, constraint: InputConstraint, numbers: FloatArray, active: BoolArray
@@ -258,7 +275,7 @@ class Region:
 
         Linear constraints are straight in s, others may be straighter in unit values.
         """
-        names = {n for c in self.constraints if c.has_slopes and c.is_linear == linear for n in c.names}
+        names = {n for c in self.constraints if c.is_linear == linear for n in c.names}
         moving = [self.dimensions[j] for j in columns]
         return np.array([d.log and d.kind == "float" and d.name in names for d in moving], dtype=np.bool_)
 
