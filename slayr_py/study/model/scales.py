@@ -49,6 +49,9 @@ class Scales(NamedTuple):
     n: int
     """Number of observations that show it."""
 
+    given_up: tuple[str, ...] = ()
+    """Parameters with logarithmic scales at the choice before, of which this one has none."""
+
 
 def better_scales(
     study: Study, gp: GaussianProcess, observed: Sequence[Observations], known: Cache[Scales]
@@ -112,6 +115,14 @@ def scales_text(found: Scales, encoder: Encoder, chosen_for: Kernel | None) -> s
     )
 
 
+def given_up_text(found: Scales) -> str:
+    """Return a warning that the model has the declared scales again."""
+    return (
+        f"the model has the declared scales of {listed(found.given_up)} again: no logarithmic ones are known to "
+        f"predict the first {found.n} observations better"
+    )
+
+
 def _fits(gp: GaussianProcess, names: Sequence[str]) -> bool:
     """Return whether the kernels have other scales: one that was learned from related data has those of the data."""
     try:
@@ -143,7 +154,7 @@ def _compared(
     gp: GaussianProcess, first: Sequence[Observations], possible: Sequence[str], last: tuple[str, ...]
 ) -> Scales:
     """Fit with each set of logarithmic scales, and return the best, or the last choice if that is still better."""
-    nothing = Scales((), 0.0, len(first[0].y))
+    nothing = Scales((), 0.0, len(first[0].y), given_up=last)
     names = _searchable(gp.encoder, [name for name in possible if _count(first[0].configs, name) >= _VALUES])
     if not names:
         return nothing
@@ -179,7 +190,7 @@ def _compared(
     best = max(gains, key=gains.__getitem__)
     if gains[best] <= max(GAIN, EVIDENCE / len(before)):
         best = last if gains[last] > 0 else ()
-    return nothing._replace(names=best, gain=gains[best])
+    return nothing._replace(names=best, gain=gains[best], given_up=() if best else last)
 
 
 def _mode(gp: GaussianProcess, observed: Observations, start: WarmStart | None = None) -> Posterior:

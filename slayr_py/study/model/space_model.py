@@ -29,7 +29,7 @@ from slayr_py.study.model.loop_fits import LoopFits
 from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.proposal import Proposal
 from slayr_py.study.model.proposer import Proposer, warn_of_far_values
-from slayr_py.study.model.scales import Scales, better_scales, scales_text
+from slayr_py.study.model.scales import Scales, better_scales, given_up_text, scales_text
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.model.surrogate import Surrogate, surrogate_of
 from slayr_py.study.storage.attributes import CONTEXT_KEY, given_values, has_history
@@ -172,6 +172,8 @@ class SpaceModel:
         surrogate = self.surrogate_of(study)
         found = better_scales(study, surrogate.plain, observed, self._scales)
         if found is None or not found.names:
+            if found is not None and found.given_up and surrogate.chooses_scales:
+                self.session.warn(given_up_text(found), about=f"scales given up at {found.n}")
             return self
         if not surrogate.chooses_scales:
             self.session.warn(scales_text(found, self.encoder, None), about="scales")

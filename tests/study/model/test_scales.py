@@ -267,6 +267,19 @@ def test_scales_stay_as_long_as_they_predict_better():
 
 
 @pytest.mark.stan
+def test_a_study_warns_when_its_model_returns_to_the_declared_scales():
+    data, other = table(36), table(36, "range")
+    values = data["value"].where(np.arange(36) < 24, 5 * other["value"])
+    study = study_of(data.assign(value=values).iloc[:35])
+    chosen, given_up = suggestions(study, 3)
+    assert chosen.startswith("the model has logarithmic scales of ")
+    assert given_up == (
+        "the model has the declared scales of rate, units again: no logarithmic ones are known to predict the "
+        "first 36 observations better"
+    )
+
+
+@pytest.mark.stan
 def test_results_of_a_loaded_study_examine_no_scales(tmp_path, monkeypatch):
     storage = f"sqlite:///{tmp_path}/study.db"
     study = study_of(table(20), storage=storage, study_name="s", kernel="matern")
