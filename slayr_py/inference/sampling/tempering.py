@@ -169,7 +169,7 @@ def _attempt(target: _Target, n: int, smallest_ess: float, rng: np.random.Genera
     for moves in range(1, 1 + most):
         particles.move(b, rng)
         last = [*last, particles.x][-_LAST:]
-        ess = effective_number(np.concatenate(last), np.tile(particles.ancestors, _LAST))
+        ess = float(effective_numbers(np.concatenate(last), np.tile(particles.ancestors, _LAST)).min())
         slow = ess < _SLOWEST * smallest_ess * moves / _MOST_MOVES
         late = moves >= _MOST_MOVES and ess < _NEAR * smallest_ess
         if ess >= smallest_ess or (slow and moves >= _FEWEST_MOVES) or late:
@@ -179,8 +179,8 @@ def _attempt(target: _Target, n: int, smallest_ess: float, rng: np.random.Genera
     return Tempered(draws, reached, ess, temperatures, particles.moves, particles.acceptance)
 
 
-def effective_number(draws: FloatArray, ancestors: NDArray[np.intp]) -> float:
-    """Return the smallest effective number of draws of a coordinate.
+def effective_numbers(draws: FloatArray, ancestors: NDArray[np.intp]) -> FloatArray:
+    """Return the effective number of draws of each coordinate.
 
     Its reciprocal estimates the variance of the mean, relative to that of the draws: without bias if relatives are
     independent, or if all lineages have equally many draws. As deviations are from the mean of the draws, the number
@@ -192,16 +192,20 @@ def effective_number(draws: FloatArray, ancestors: NDArray[np.intp]) -> float:
     draws : (n, P) float64
     ancestors : (n,) int
         Ancestor of each draw; draws with different ancestors are independent.
+
+    Returns
+    -------
+    (P,) float64
     """
     apart = draws - draws.mean(axis=0)
     _, index, counts = np.unique(ancestors, return_inverse=True, return_counts=True)
     squared_shares = float(np.square(counts / len(draws)).sum())
     if squared_shares > 1 / _FEWEST_LINEAGES:
-        return 1 / squared_shares
+        return np.full(draws.shape[1], 1 / squared_shares)
     totals = np.zeros((len(counts), draws.shape[1]))
     np.add.at(totals, index, apart)
     ratios = np.square(apart).sum(axis=0) / np.square(totals).sum(axis=0)
-    return float(np.min(ratios) * len(draws) * (1 - squared_shares))
+    return np.asarray(ratios * len(draws) * (1 - squared_shares))
 
 
 @dataclass(frozen=True)
