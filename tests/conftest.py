@@ -41,6 +41,7 @@ import numpy as np
 import pytest
 import sqlalchemy
 from ConfigSpace import ConfigurationSpace
+from optuna.storages._rdb.storage import _VersionManager
 from testing_databases import copy_tables, postgresql_server
 from testing_programs import compile_in_background
 from testing_spaces import SPACES, branin, mixed_space
@@ -94,6 +95,21 @@ def _copy_tables_to_new_files(dialect: Any, _: object, arguments: list[Any], opt
     is_file = dialect.name == "sqlite" and arguments[0] != ":memory:" and not options.get("uri")
     if is_file and not os.path.exists(arguments[0]):
         copy_tables(Path(arguments[0]))
+
+
+read_head_version = _VersionManager.get_head_version
+
+
+@functools.cache
+def head_version() -> str:
+    """Return the version of the tables that the installed Optuna writes."""
+    manager = object.__new__(_VersionManager)
+    manager.url = ""  # of no database: the migrations are files of the package
+    return read_head_version(manager)
+
+
+# Optuna would read all of its migrations whenever a storage opens, which takes most of the time to open one.
+_VersionManager.get_head_version = lambda self: head_version()
 
 
 def pytest_xdist_auto_num_workers() -> int:

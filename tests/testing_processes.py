@@ -1,6 +1,7 @@
-"""Scripts in processes of their own, forked from a process that has imported the libraries they need.
+"""Scripts in processes of their own, forked from a process that has imported the package and the libraries it needs.
 
-A new interpreter spends most of its time on these imports. The package itself is imported by each process.
+A new interpreter spends most of its time on these imports. Nothing of the package has run when a script starts, except
+the import: `ANEW` at the beginning of a script is for tests of what the import does.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-# Not cmdstanpy: it creates a temporary folder when it is imported.
-LIBRARIES = [
+MODULES = [
     "ConfigSpace",
     "alembic.command",
     "alembic.context",
@@ -34,12 +34,22 @@ LIBRARIES = [
     "scipy.optimize",
     "scipy.signal",
     "scipy.stats.qmc",
+    "slayr_py.cli.objective",
+    "slayr_py.study",
     "sqlalchemy.dialects.postgresql",
     "sqlalchemy.dialects.sqlite",
     "stanio",
     "threadpoolctl",
     "xarray",
 ]
+
+ANEW = """
+import sys
+for name in list(sys.modules):
+    if name.partition(".")[0] in ("slayr_py", "cmdstanpy"):
+        del sys.modules[name]
+"""
+"""Lines of a script that imports the package as a new interpreter does."""
 
 
 def _execute(script: str, arguments: tuple[str, ...], environment: dict[str, str], output: str) -> None:
@@ -81,7 +91,7 @@ class Script:
 def started(script: str, *arguments: str, **environment: str) -> Iterator[Script]:
     """Start a script with the arguments ``sys.argv[1:]`` and additional environment variables; kill it at the end."""
     context = get_context("forkserver")
-    context.set_forkserver_preload(LIBRARIES)
+    context.set_forkserver_preload(MODULES)
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "stderr"
         process = context.Process(target=_execute, args=(script, arguments, os.environ | environment, str(output)))

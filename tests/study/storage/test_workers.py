@@ -17,7 +17,7 @@ from pathlib import Path
 import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
-from testing_processes import exit_code, started
+from testing_processes import ANEW, exit_code, started
 from testing_studies import KILLED
 
 from slayr_py.errors import DataError
@@ -440,7 +440,7 @@ def test_trials_of_ask_and_tell_are_not_taken_over(database, plane):
 
 
 def test_run_folders_of_killed_processes_are_removed(tmp_path):
-    script = "import os, slayr_py.inference; os._exit(9)"
+    script = f"{ANEW}import os, slayr_py.inference; os._exit(9)"
     for _ in range(2):
         assert exit_code(script, TMPDIR=str(tmp_path)) == 9
     (left, again) = tmp_path.iterdir()
