@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import cmdstanpy
+
+_MOMENT = 2e-4  # seconds between two looks at a process that writes nothing any more
 
 _settings: dict[tuple[Path, int], dict[str, str]] = {}  # by the executable and the time of its last change
 
 
 class ExecutableModel(cmdstanpy.CmdStanModel):
-    """A model without its source, which asks its executable for its settings once.
+    """A model without its source, which asks its executable for its settings once and waits for its runs without work.
 
-    CmdStanPy does so before every run, in a process that takes longer than the search for a mode of a small data set.
+    CmdStanPy asks before every run, in a process that takes longer than the search for a mode of a small data set. From
+    the end of a run's output to the end of its process it asks without a pause whether the process has ended, which
+    takes much of a processor that other processes want.
     """
 
     def exe_info(self) -> dict[str, str]:
@@ -22,3 +29,14 @@ class ExecutableModel(cmdstanpy.CmdStanModel):
         if key not in _settings:
             _settings[key] = super().exe_info()
         return dict(_settings[key])
+
+    def _run_cmdstan(
+        self, *arguments: Any, progress_hook: Callable[[str, int], None] | None = None, **options: Any
+    ) -> None:
+        def look(line: str, idx: int) -> None:
+            if not line:  # also an empty line of the output
+                time.sleep(_MOMENT)
+            if progress_hook is not None:
+                progress_hook(line, idx)
+
+        super()._run_cmdstan(*arguments, progress_hook=look, **options)
