@@ -83,7 +83,9 @@ def __getattr__(name: str) -> Any:
         return import_module(f"slayr_py.{name}")
     # From the bottom to the top: a room imports those below it, so the order imports nothing that is not needed.
     rooms = map(import_module, ("slayr_py.errors", "slayr_py.kernels", "slayr_py.inference", "slayr_py.study"))
-    return next(getattr(room, name) for room in rooms if hasattr(room, name))
+    value = next(getattr(room, name) for room in rooms if hasattr(room, name))
+    globals()[name] = value  # Python looks here first the next time
+    return value
 
 
 def __dir__() -> list[str]:

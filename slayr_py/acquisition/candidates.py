@@ -158,7 +158,7 @@ def perturb(
     for i, j in zip(*np.nonzero(hops), strict=True):
         neighbours = neighbourhood.neighbours(j, centres[i, j])
         if len(neighbours):
-            points[i, j] = rng.choice(neighbours)
+            points[i, j] = neighbours[rng.integers(len(neighbours))]  # rng.choice takes five times as long
     return points
 
 
