@@ -25,6 +25,7 @@ from slayr_py.toolchain.source import stan_code
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@functools.cache
 def readable(name: str) -> CompiledProgram:
     """Return one of the package's programs with the readable likelihood."""
     program = shared_program(name)

@@ -30,13 +30,13 @@ class ExecutableModel(cmdstanpy.CmdStanModel):
             _settings[key] = super().exe_info()
         return dict(_settings[key])
 
-    def _run_cmdstan(
-        self, *arguments: Any, progress_hook: Callable[[str, int], None] | None = None, **options: Any
-    ) -> None:
+    def _run_cmdstan(self, *arguments: Any, **options: Any) -> None:
+        hook: Callable[[str, int], None] | None = options.get("progress_hook")
+
         def look(line: str, idx: int) -> None:
             if not line:  # also an empty line of the output
                 time.sleep(_MOMENT)
-            if progress_hook is not None:
-                progress_hook(line, idx)
+            if hook is not None:
+                hook(line, idx)
 
-        super()._run_cmdstan(*arguments, progress_hook=look, **options)
+        super()._run_cmdstan(*arguments, **{**options, "progress_hook": look})
