@@ -41,7 +41,6 @@ import numpy as np
 import pytest
 import sqlalchemy
 from ConfigSpace import ConfigurationSpace
-from optuna.storages._rdb.storage import _VersionManager
 from testing_databases import copy_tables, postgresql_server
 from testing_programs import compile_in_background
 from testing_spaces import SPACES, branin, mixed_space
@@ -97,19 +96,19 @@ def _copy_tables_to_new_files(dialect: Any, _: object, arguments: list[Any], opt
         copy_tables(Path(arguments[0]))
 
 
-read_head_version = _VersionManager.get_head_version
+# Optuna reads all of its migrations whenever a storage opens, which takes most of the time to open one: read them once.
+with contextlib.suppress(ImportError, AttributeError):  # names that another version may not have
+    from optuna.storages._rdb.storage import _VersionManager
 
+    read_head_version = _VersionManager.get_head_version
+    head_versions: list[str] = []
 
-@functools.cache
-def head_version() -> str:
-    """Return the version of the tables that the installed Optuna writes."""
-    manager = object.__new__(_VersionManager)
-    manager.url = ""  # of no database: the migrations are files of the package
-    return read_head_version(manager)
+    def head_version(manager: _VersionManager) -> str:
+        if not head_versions:
+            head_versions.append(read_head_version(manager))
+        return head_versions[0]
 
-
-# Optuna would read all of its migrations whenever a storage opens, which takes most of the time to open one.
-_VersionManager.get_head_version = lambda self: head_version()
+    _VersionManager.get_head_version = head_version
 
 
 def pytest_xdist_auto_num_workers() -> int:

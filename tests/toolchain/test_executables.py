@@ -235,7 +235,9 @@ def test_the_code_does_not_depend_on_the_place_of_the_sources(tmp_path):
 
 
 def test_the_compiler_ends_with_a_killed_process(scripted, source, tmp_path, write_script):
-    write_script(scripted / "bin" / "stanc", f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; sleep 60\n")
+    # The compiler is watched from a moment after its start on.
+    words = f"sleep 1; echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; sleep 60\n"
+    write_script(scripted / "bin" / "stanc", words)
     script = "import sys; from slayr_py.toolchain import compile_program; compile_program(sys.argv[1])"
     with started(script, str(source)) as process:
         deadline = time.monotonic() + 60

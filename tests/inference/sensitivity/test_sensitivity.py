@@ -171,7 +171,7 @@ def sparse_fit(space, y_of, n, kernel, method="laplace"):
 
 
 def test_importance_of_a_well_observed_ishigami_function_is_known():
-    post = sparse_fit(CUBE, lambda t: ishigami(-np.pi + 2 * np.pi * t.unit_values.T), 200, "SE")
+    post = sparse_fit(CUBE, lambda t: ishigami(-np.pi + 2 * np.pi * t.unit_values.T), 250, "SE")
     table = importance(post, draws=20)
     (first, total) = ishigami_indices()
     assert table.attrs["method"] == "quadrature" and table.attrs["error"] == 0
