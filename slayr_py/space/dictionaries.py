@@ -51,11 +51,11 @@ def parameter_of(name: str, value: Any) -> Hyperparameter[Any, Any]:
             raise SpaceError(
                 f"the bounds of {name!r} are {value!r:.100}; give finite numbers, and integers up to 2**62"
             )
-    if isinstance(value, tuple) and sorted(map(type, value), key=str) == [float, int]:
-        raise SpaceError(
-            f"the bounds of {name!r} are {value[0]} and {value[1]}; write two floats, or two integers, such as "
-            f"{float(value[0])} and {float(value[1])}"
-        )
+        if sorted(map(type, value), key=str) == [float, int]:
+            raise SpaceError(
+                f"the bounds of {name!r} are {value[0]} and {value[1]}; write two floats, or two integers, such as "
+                f"{float(value[0])} and {float(value[1])}"
+            )
     try:
         if not isinstance(value, Hyperparameter):
             (found,) = ConfigurationSpace({name: value}).values()

@@ -186,9 +186,9 @@ class Encoder(Layout):
         outside = ~comparisons.holds(numbers, encoded.active)
         if outside.any():
             floats = encoded.active & [d.kind == "float" for d in self.dimensions]
-            numbers = repair(self.region, numbers, encoded.active, floats & self.free(fixed))
+            numbers = repair(comparisons, numbers, encoded.active, floats & self.free(fixed))
             moved = self._to_units(numbers, encoded.unit_values)
-            moved = np.where(encoded.active & self.region.read & outside[:, None], moved, genotype)
+            moved = np.where(encoded.active & comparisons.read & outside[:, None], moved, genotype)
             encoded, allowed = self._resolve(moved, fixed)  # a moved parameter may have activated another one
             numbers = self._numbers(encoded)
             allowed = allowed & comparisons.holds(numbers, encoded.active)

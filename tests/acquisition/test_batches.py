@@ -24,14 +24,16 @@ unless the incumbent falls."""
 APART = 0.005
 
 
+def fit(values, **options):
+    return fit_in_plane(tuple(values), **options)
+
+
 @functools.cache
-def fit_once(values, likelihood, warp, maximize):
-    return fit(values, space=sl.space.Encoder(PLANE), likelihood=likelihood, warp=warp, maximize=maximize)
+def fit_in_plane(values, **options):
+    return fitted(PLANE, POINTS, values, **options)
 
 
-def fit(values, *, space=PLANE, configs=POINTS, likelihood="gaussian", warp="none", maximize=False):
-    if space is PLANE and configs is POINTS:
-        return fit_once(tuple(values), likelihood, warp, maximize)
+def fitted(space, configs, values, likelihood="gaussian", warp="none", maximize=False):
     priors = {"sigma_n": sl.LogNormal(-4, 1)} if likelihood == "gaussian" else None
     gp = sl.GaussianProcess(space, priors=priors, likelihood=likelihood, warp=warp)
     return gp.fit(configs, values, method="laplace", seed=1, maximize=maximize)
@@ -165,7 +167,7 @@ def test_a_batch_spreads_on_a_conditional_space():
     space.add(kind, x, child, EqualsCondition(child, kind, "b"))
     configs = [{"kind": "a", "x": a} if a > b else {"kind": "b", "x": a, "child": b} for a, b in POINTS]
     values = [(c["x"] - 0.4) ** 2 + (c.get("child", 0.6) - 0.6) ** 2 for c in configs]
-    batch(fit(values, space=space, configs=configs), min(values))
+    batch(fitted(space, configs, values), min(values))
 
 
 def test_a_batch_spreads_beside_a_constraint():

@@ -138,10 +138,10 @@ def _count(configs: Sequence[Configuration], name: str) -> int:
 
 
 def _searchable(encoder: Encoder, names: Sequence[str]) -> list[str]:
-    """Return the names, one after the other, on whose scales the search still meets allowed configurations.
+    """Return the names with whose logarithmic scales uniform draws still meet allowed configurations.
 
-    What a function allows of a linear scale may be too little of the logarithmic one to be met by uniform draws. Nobody
-    knows which parameters the function reads.
+    A function that allows much of a linear scale may allow hardly anything of the logarithmic one. It may read any
+    parameter, so that the names are added one after the other.
     """
     kept: list[str] = []
     for name in names:

@@ -171,8 +171,10 @@ class SpaceModel:
             return self
         surrogate = self.surrogate_of(study)
         found = better_scales(study, surrogate.plain, observed, self._scales)
-        if found is None or not found.names:
-            if found is not None and found.given_up and surrogate.chooses_scales:
+        if found is None:
+            return self
+        if not found.names:
+            if found.given_up and surrogate.chooses_scales:
                 self.session.warn(given_up_text(found), about=f"scales given up at {found.n}")
             return self
         if not surrogate.chooses_scales:
