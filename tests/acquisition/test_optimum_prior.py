@@ -184,16 +184,19 @@ def test_a_strong_belief_moves_the_suggestion(branin_posterior, branin_data):
     assert found.value < plain.value and not found.note
 
 
+@pytest.mark.stan
 @pytest.mark.parametrize("noisy", [False, True])
-def test_a_belief_that_removes_every_improvement_is_left_out(noisy, branin_posterior, branin_data):
+def test_a_belief_that_removes_every_improvement_is_left_out(noisy, branin_data):
     """It is concentrated at the observed configuration that is surest to be worse: the improvement is below 1e-8.
 
-    Of a noisy objective, improvements down to 1e-100 are compared, but a belief does not choose between them.
+    At the mode: a single draw with unusual hyperparameters, which other machines have, would leave more. Of a noisy
+    objective, improvements down to 1e-100 are compared, but a belief does not choose between them.
     """
-    _, configs, y = branin_data
-    there = branin_posterior.predict(configs)
+    space, configs, y = branin_data
+    posterior = sl.GaussianProcess(space).fit(configs, y, method="map")
+    there = posterior.predict(configs)
     worst = configs[int(np.argmax((there.mean - y.min()) / there.sd))]
-    prior = OptimumPrior.of({name: sl.Normal(value, 0.01) for name, value in worst.items()}, branin_posterior.encoder)
+    prior = OptimumPrior.of({name: sl.Normal(value, 0.01) for name, value in worst.items()}, posterior.encoder)
     options = {"best": y.min(), "t": 1}
     if noisy:
         centre = there.centre_and_spread()[0]
@@ -202,8 +205,8 @@ def test_a_belief_that_removes_every_improvement_is_left_out(noisy, branin_poste
             "recommended": [configs[row] for row in np.argsort(centre)[:2]],
             "error": 100.0,
         }
-    plain = suggest(branin_posterior, rng=np.random.default_rng(0), **options)
-    found = suggest(branin_posterior, rng=np.random.default_rng(0), prior=prior.tempered(100.0), **options)
+    plain = suggest(posterior, rng=np.random.default_rng(0), **options)
+    found = suggest(posterior, rng=np.random.default_rng(0), prior=prior.tempered(1e5), **options)
     assert "so that the prior is left out" in found.note
     assert found.value == pytest.approx(plain.value, rel=0.03)
 
