@@ -29,7 +29,7 @@ from benchmarks.common.constrained_problems import CONSTRAINED
 from benchmarks.common.results import ResultFile, add_result_arguments, markdown, mean_cell
 from benchmarks.optimisation.runs import read_trials
 from slayr_py.acquisition import Feasibility
-from slayr_py.study.model.feasibility import compress
+from slayr_py.study.model.compression import compress
 from slayr_py.study.model.options import EXACT_CONSTRAINTS, LOOP_OPTIONS, NOISELESS
 
 RUNS = Path(__file__).parents[1] / "optimisation" / "results"

@@ -29,6 +29,8 @@ class OutputFit(NamedTuple):
     """Numbers of the trials that it was fitted to."""
     penalties: Sequence[int]
     """Numbers of those that were complete and count as failures."""
+    linear: bool
+    """Whether the model is of a constraint whose values are not compressed."""
 
     def store(self, study: Study, trial: FrozenTrial, warm_starts: bool) -> None:
         """Store the fit in the trial whose suggestion uses it."""
@@ -41,7 +43,11 @@ class OutputFit(NamedTuple):
             "observations": len(self.numbers),
             "diagnostics": self.posterior.check().asdict(),
         }
-        return {**entry, "penalties": to_ranges(self.penalties)} if self.penalties else entry
+        if self.penalties:
+            entry["penalties"] = to_ranges(self.penalties)
+        if self.linear:
+            entry["linear"] = True
+        return entry
 
 
 @dataclass(frozen=True)
@@ -85,4 +91,4 @@ class OutputFits:
         def fitted() -> Posterior:
             return gp.fit(results.configs, results.values, seed=seed, start=start, options=options)
 
-        return OutputFit(name, self.cache.get(key, fitted), results.numbers, results.penalties)
+        return OutputFit(name, self.cache.get(key, fitted), results.numbers, results.penalties, results.linear)

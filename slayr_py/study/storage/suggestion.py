@@ -128,6 +128,8 @@ class OutputEntry(TypedDict):
     diagnostics: dict[str, Any]
     penalties: NotRequired[list[list[int]]]
     """Ranges of the numbers of complete trials that counted as failures, since their values are far worse."""
+    linear: NotRequired[bool]
+    """True if the values of the constraint were not compressed, since they predict each other better so."""
 
 
 class CostEntry(OutputEntry):

@@ -334,6 +334,9 @@ class Results(NamedTuple):
     penalties: Sequence[int] = ()
     """Numbers of trials that were complete and count as failures."""
 
+    linear: bool = False
+    """Whether they are the values of a constraint that are not compressed."""
+
 
 def outcomes(study: Study, space: ConfigurationSpace, penalties: Sequence[int]) -> Results:
     """Return the trials that succeeded (1) or failed (0) because of their configuration.

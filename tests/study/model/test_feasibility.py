@@ -16,7 +16,6 @@ import slayr_py as sl
 from slayr_py.acquisition import Feasibility
 from slayr_py.inference import GaussianProcess
 from slayr_py.study import StanGPSampler, ask, config_of, create_study, tell
-from slayr_py.study.model.feasibility import compress
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.results.refits import feasibility_of
 from slayr_py.study.storage.attributes import suggestion_record
@@ -213,32 +212,6 @@ def test_a_study_goes_on_after_an_unknown_error(space, quick):
     with pytest.warns(UserWarning, match="trial 1 .* without a known error"):
         study.optimize(measured, n_trials=6)
     assert suggestion_record(study.trials[5])["phase"] == "model"
-
-
-def test_compressed_constraints_keep_their_signs_order_and_scale():
-    values = np.array([-3.0, -0.1, 0.1, 0.2, 5.0, 900.0])
-    compressed = compress(values)
-    assert np.array_equal(np.sign(compressed), np.sign(values)) and np.all(np.diff(compressed) > 0)
-    np.testing.assert_allclose(compress(1e6 * values), compressed, rtol=1e-12)
-    # A loop that converges to the border of a constraint adds small values.
-    design = np.linspace(-1.1, 2.0, 10)
-    np.testing.assert_array_equal(compress(np.append(design, np.full(50, 1e-6)))[:10], compress(design))
-
-
-def test_a_constraint_with_the_value_0_holds():
-    compressed = compress(np.array([0.0, -2.0, 3.0, 5.0, 0.0]))
-    assert np.all(compressed[[0, 4]] == np.arcsinh(-1 / 3)) and compressed[1] < compressed[0]
-
-
-def test_a_constraint_that_is_always_0_counts_as_any_negative_constant():
-    np.testing.assert_array_equal(compress(np.zeros(3)), compress(np.full(3, -7.0)))
-
-
-def test_violations_do_not_depend_on_their_unit_if_most_values_are_0():
-    violations = np.array([0.0, 0.0, 0.0, 2.0, 0.0, 3.0])
-    compressed = compress(violations)
-    assert np.all(compressed[violations == 0] == 0) and compressed[5] == np.arcsinh(3 / 2.5)
-    np.testing.assert_allclose(compress(1e-6 * violations), compressed, rtol=1e-12)
 
 
 @pytest.mark.stan

@@ -1,0 +1,90 @@
+"""Compression of the values of constraints, whose tails may be long, or none if they predict each other better so.
+
+One violation that is a thousand times larger than the others would decide the scale of the values, and small violations
+would be invisible. But a constraint that is linear in the parameters, or nearly, is learned from a few values as they
+are, and hardly at all from compressed ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slayr_py.errors import InferenceError
+from slayr_py.inference import GaussianProcess
+from slayr_py.space import FloatArray
+from slayr_py.study.model.fit_cache import fit_key
+from slayr_py.study.model.output_fits import OutputFits
+from slayr_py.study.model.warp_choice import AT_MODE
+from slayr_py.study.storage.trials import Results
+
+_SCALED_BY = 10  # trials that scale the values of a constraint: about an initial design
+_DUE = (11, 13, 16, 20, 24, 36, 54, 81)
+"""Numbers of values at which their form is chosen."""
+
+
+def compress(values: FloatArray) -> FloatArray:
+    """Compress the tails of constraint values (n,), in the order of the trials: asinh(c / s), s from the first trials.
+
+    Unlike the sign(c) log(1 + |c| / s) of Eriksson & Poloczek (2021, "Scalable constrained Bayesian optimization") the
+    function is smooth at 0, where the model decides.
+
+    s is the median of the first `_SCALED_BY` |c| that are not 0. The median over all trials shrinks when the loop
+    converges to a border, until the compressed values are a step there.
+    """
+    return np.arcsinh(off_the_border(values) / _scale(values))
+
+
+def off_the_border(values: FloatArray) -> FloatArray:
+    """Return constraint values (n,) with those of 0, which are feasible, inside of the border if there is an inside.
+
+    The model gives 0 a probability of 1/2. Among values of both signs it counts as half of the smallest |c| inside the
+    border. If no value is negative, 0 may be anywhere inside, and stays the border: with a step there the model would
+    expect the border among the violations. If all values are 0, there is neither a violation nor a border, and the
+    constraint counts like any other negative constant.
+    """
+    sizes = np.abs(values[values != 0])
+    if not len(sizes):
+        return np.full(len(values), -1.0)
+    margin = 0.5 * sizes.min() if (values < 0).any() else 0.0
+    return np.where(values == 0, -margin, values)
+
+
+def compressed_unless_better(fits: OutputFits, name: str, gp: GaussianProcess, results: Results) -> Results:
+    """Return the values of a constraint as the model learns them: compressed, or as they are, which is noted.
+
+    The first 11, 13, 16, 20, ... values by trial number decide, of these numbers the largest there is. Either form is
+    fitted at its mode; the one with the larger leave-one-out log density of the values is taken. With fewer values, or
+    if a fit fails, they are compressed.
+    """
+    linear = _predict_better_as_they_are(fits, name, gp, results)
+    return as_learned(results, linear)
+
+
+def as_learned(results: Results, linear: bool) -> Results:
+    """Return the values of a constraint as the model learns them; ``linear`` if they are not compressed."""
+    learned = off_the_border(results.values) if linear else compress(results.values)
+    return results._replace(values=learned, linear=linear)
+
+
+def _predict_better_as_they_are(fits: OutputFits, name: str, gp: GaussianProcess, results: Results) -> bool:
+    n = max((number for number in _DUE if number <= len(results.values)), default=0)
+    first = Results(results.numbers[:n], results.configs[:n], results.values[:n])
+    if n == 0 or np.ptp(first.values) == 0:
+        return False
+
+    def log_density(linear: bool) -> float:
+        values = as_learned(first, linear).values
+        key = fit_key(fits.study, f"{name}, {linear=}", first, [values], 1, AT_MODE)
+        mode = fits.cache.get(key, lambda: gp.fit(first.configs, values, options=AT_MODE))
+        return float(mode.parts[0].leave_one_out.elpd.sum())
+
+    log_slope = -0.5 * np.log(off_the_border(first.values) ** 2 + _scale(first.values) ** 2).sum()
+    try:
+        return log_density(linear=True) > log_density(linear=False) + float(log_slope)
+    except InferenceError:
+        return False
+
+
+def _scale(values: FloatArray) -> float:
+    sizes = np.abs(values[values != 0])
+    return float(np.median(sizes[:_SCALED_BY])) if len(sizes) else 1.0

@@ -1,0 +1,92 @@
+"""Values of constraints are compressed, unless they predict each other better as they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+from slayr_py.study import ask, config_of, create_study, tell
+from slayr_py.study.model.compression import compress, off_the_border
+from slayr_py.study.results.refits import feasibility_of
+from slayr_py.study.storage.attributes import suggestion_record
+
+SPACE = ConfigurationSpace({name: (0.0, 1.0) for name in "abcd"})
+NAME = "constraint load"
+
+
+def linear(config):
+    """An excess between -0.7 and 0.9 of which half of the space has a negative one."""
+    return 0.5 * config["a"] + 0.8 * config["b"] + 0.2 * config["c"] + 0.1 * config["d"] - 0.7
+
+
+def steep(config):
+    """Some violations are a thousand times as large as others."""
+    return float(np.sinh(12.0 * linear(config)))
+
+
+def asked(load, n, quick):
+    """Return a study whose trial ``n`` is suggested after a design of ``n`` configurations, and their loads."""
+    study = create_study(SPACE, n_initial=n, seed=1, **quick)
+    loads = []
+    for _ in range(n):
+        trial = ask(study)
+        config = config_of(trial)
+        loads.append(load(config))
+        trial.set_constraint("load", loads[-1])
+        tell(study, trial, config["a"] - config["d"])
+    ask(study)
+    return study, np.array(loads)
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize(("load", "n", "kept"), [(linear, 13, True), (linear, 10, False), (steep, 13, False)])
+def test_the_form_that_predicts_the_values_better_is_learned_recorded_and_replayed(load, n, kept, quick):
+    """Ten values are too few for a choice."""
+    study, loads = asked(load, n, quick)
+    assert suggestion_record(study.trials[n])["conditions"][NAME].get("linear", False) is kept
+    learned = off_the_border(loads) if kept else compress(loads)
+    assert feasibility_of(study, n)[NAME].y_sd == pytest.approx(learned.std(ddof=1))
+
+
+@pytest.mark.stan
+def test_the_border_of_a_linear_constraint_is_known_from_few_values(quick):
+    """Values from -0.7 to 0.9 are predicted to 0.01."""
+    study, _ = asked(linear, 16, quick)
+    posterior = feasibility_of(study, 16)[NAME]
+    configs = posterior.encoder.sobol(200, 5)
+    excess = np.array([linear(config) for config in configs])
+    predicted = posterior.predict(configs)
+    assert np.sqrt(np.mean((predicted.mean - excess) ** 2)) < 0.01 and np.max(predicted.sd) < 0.05
+
+
+@pytest.mark.stan
+def test_a_constraint_whose_values_are_equal_has_no_choice(quick):
+    study, _ = asked(lambda _: -2.0, 13, quick)
+    assert "linear" not in suggestion_record(study.trials[13])["conditions"][NAME]
+
+
+def test_compressed_constraints_keep_their_signs_order_and_scale():
+    values = np.array([-3.0, -0.1, 0.1, 0.2, 5.0, 900.0])
+    compressed = compress(values)
+    assert np.array_equal(np.sign(compressed), np.sign(values)) and np.all(np.diff(compressed) > 0)
+    np.testing.assert_allclose(compress(1e6 * values), compressed, rtol=1e-12)
+    # A loop that converges to the border of a constraint adds small values.
+    design = np.linspace(-1.1, 2.0, 10)
+    np.testing.assert_array_equal(compress(np.append(design, np.full(50, 1e-6)))[:10], compress(design))
+
+
+def test_a_constraint_with_the_value_0_holds():
+    compressed = compress(np.array([0.0, -2.0, 3.0, 5.0, 0.0]))
+    assert np.all(compressed[[0, 4]] == np.arcsinh(-1 / 3)) and compressed[1] < compressed[0]
+
+
+def test_a_constraint_that_is_always_0_counts_as_any_negative_constant():
+    np.testing.assert_array_equal(compress(np.zeros(3)), compress(np.full(3, -7.0)))
+
+
+def test_violations_do_not_depend_on_their_unit_if_most_values_are_0():
+    violations = np.array([0.0, 0.0, 0.0, 2.0, 0.0, 3.0])
+    compressed = compress(violations)
+    assert np.all(compressed[violations == 0] == 0) and compressed[5] == np.arcsinh(3 / 2.5)
+    np.testing.assert_allclose(compress(1e-6 * violations), compressed, rtol=1e-12)
