@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -113,7 +114,7 @@ class Predicate(InputConstraint):
     has_slopes = False
 
     def __init__(self, function: Callable[[dict[str, Any]], bool]) -> None:
-        self.text = getattr(function, "__name__", repr(function))
+        self.text = _name_of(function)
         self.names = ()
         self._function = function
 
@@ -136,6 +137,13 @@ class Predicate(InputConstraint):
                 f"the constraint {self.text} returns {allowed!r:.80} for {config!r:.200}, not True or False"
             )
         return 0.0 if allowed else 1.0
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """Return the name of a function, or of the class of an object that is called: the same in every process."""
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def recorded_function(name: str) -> Predicate:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import optuna
 import pandas as pd
 import pytest
@@ -95,6 +97,23 @@ def test_a_stored_study_keeps_its_constraints():
         sl.SpaceError, match="was started within .*'function': 'bool'.*, not \\[\\]; resume it with its own"
     ):
         create_study(mixture(), storage=storage, study_name="blend")
+
+
+class Below:
+    def __call__(self, config):
+        return config["x1"] < 0.5
+
+
+def below(config, limit):
+    return config["x1"] < limit
+
+
+@pytest.mark.parametrize(("made", "name"), [(Below, "Below"), (lambda: partial(below, limit=0.5), "below")])
+def test_a_study_resumes_with_another_object_that_is_called_alike(made, name):
+    storage = optuna.storages.InMemoryStorage()
+    for _ in range(2):
+        study = create_study(mixture(), storage=storage, study_name="blend", within=[made()])
+    assert study.sampler.strategy.encoder.within == [{"function": name}]
 
 
 @pytest.mark.parametrize(
