@@ -435,6 +435,11 @@ class Encoder(Layout):
             [""] * len(configs) if self.region is None else self.region.broken(self._numbers(configs), configs.active)
         )
 
+    def outside(self, config: Configuration) -> str:
+        """Describe the constraint on inputs that a recorded configuration violates; a small violation is rounding."""
+        encoded = self.encode([config])
+        return "" if self.inside(encoded, recorded=True)[0] else self.broken(encoded)[0]
+
     def _check_region(self, region: Region) -> None:
         """Check that some configuration satisfies the constraints on inputs."""
         encoded = self._some()

@@ -24,6 +24,7 @@ from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
 from slayr_py.study.storage.attributes import (
     ASKED_KEY,
+    OUTSIDE_KEY,
     store_suggestion,
     store_treatment_of_failures,
     suggestion_record,
@@ -31,7 +32,7 @@ from slayr_py.study.storage.attributes import (
 from slayr_py.study.storage.binding import bind_study
 from slayr_py.study.storage.distributions import space_to_distributions, to_configuration, to_params
 from slayr_py.study.storage.objectives import Goal
-from slayr_py.study.storage.optuna_private import enqueued_values, stored_trial
+from slayr_py.study.storage.optuna_private import enqueued_values, set_trial_attribute, stored_trial
 from slayr_py.study.storage.reading import reading_once
 from slayr_py.study.storage.requests import check_request
 from slayr_py.study.storage.suggesting import draw_independent, suggest_or_fail
@@ -146,6 +147,17 @@ class DeclaredSpace(SpaceModel):
         if name in suggested:
             return suggested[name]
         return draw_independent(study, trial, name, distribution, self.bind(study))
+
+    def after_evaluation(self, study: Study, trial: FrozenTrial) -> None:
+        """Mark a trial that violates a constraint on inputs, with a warning: it is never the best one.
+
+        Optuna evaluates enqueued values and those of its `PartialFixedSampler` whether or not they are legal.
+        """
+        config = to_configuration(self.space, trial.params)
+        if config is not None and (broken := self.encoder.outside(config)):
+            set_trial_attribute(study, trial, OUTSIDE_KEY, broken)
+            text = f"trial {trial.number}: {broken}; the model learns from it, but it is never the best one"
+            self.session.warn(text, about=f"outside {study.study_name} {trial.number}")
 
     def ask_batch(self, study: Study, q: int) -> list[Trial]:
         """Start q trials and suggest all their parameters; others replace trials that were enqueued wrongly."""

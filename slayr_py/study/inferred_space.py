@@ -76,6 +76,9 @@ class InferredSpace:
         self._session = session
         self._models: dict[str, SpaceModel] = {}
 
+    def after_evaluation(self, study: Study, trial: FrozenTrial) -> None:
+        """Do nothing: there are no constraints on inputs."""
+
     def bind(self, study: Study) -> int:
         """Return the seed; the study records nothing."""
         return self.seed

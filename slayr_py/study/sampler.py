@@ -243,10 +243,13 @@ class StanGPSampler(BaseSampler):
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         """Mark a failed trial, unless no other failure is possible than by its evaluation; warn of an unknown error.
 
+        A complete trial that violates a constraint on inputs is marked too, with a warning: see `DeclaredSpace`.
         Optuna does not call this method for trials of killed processes, from which nothing is to be learnt.
         """
         if state == TrialState.FAIL:
             mark_failure(whole_study(study), trial)
+        if state == TrialState.COMPLETE:
+            self.strategy.after_evaluation(whole_study(study), trial)
         if state == TrialState.COMPLETE and has_unknown_error(trial):
             given = trial.user_attrs[ERROR_KEY]
             warnings.warn(

@@ -32,7 +32,7 @@ from slayr_py.study.model.proposer import Proposer, warn_of_far_values
 from slayr_py.study.model.scales import Scales, better_scales, given_up_text, scales_text
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.model.surrogate import Surrogate, surrogate_of
-from slayr_py.study.storage.attributes import CONTEXT_KEY, given_values, has_history
+from slayr_py.study.storage.attributes import CONTEXT_KEY, given_values, has_history, suggestion_record
 from slayr_py.study.storage.costs import check_cost_name
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.optuna_private import enqueued_values, partly_fixed
@@ -45,6 +45,7 @@ from slayr_py.study.storage.trials import (
     is_tried,
     left_out,
     observations_of_all,
+    trial_configuration,
     trials_text,
     without_constraints,
 )
@@ -236,6 +237,7 @@ class SpaceModel:
         for reason, numbers in left_out(study, self.space).items():
             text = f"{trials_text(numbers)} of study {study.study_name!r} {reason}: left out of the fit"
             self.session.warn(text, about=reason)
+        self._warn_of_added(study)
         numbers, names = without_constraints(study)
         if numbers:
             which = "1 trial has" if len(numbers) == 1 else f"{len(numbers)} trials have"
@@ -246,6 +248,21 @@ class SpaceModel:
                 f"but they are never the best{none}; in ask and tell, trial.set_constraint(name, excess) stores one",
                 about="constraints",
             )
+
+    def _warn_of_added(self, study: Study) -> None:
+        """Warn once of complete trials of other origin that violate constraints on inputs, which cannot be marked."""
+        if self.encoder.region is None:
+            return
+        for trial in trials_of(study, (TrialState.COMPLETE,)):
+            if suggestion_record(trial) or not self.session.is_first(f"{study.study_name}, added {trial.number}"):
+                continue
+            config = trial_configuration(trial, self.space)
+            if config is not None and (broken := self.encoder.outside(config)):
+                self.session.warn(
+                    f"trial {trial.number}, which the sampler has not suggested: {broken}, but it may be the best one; "
+                    "past experiments given as history= never are",
+                    about=f"outside {study.study_name} {trial.number}",
+                )
 
     def warn_of_repetition(self, study: Study, trial: FrozenTrial, record: SuggestionRecord) -> None:
         """Warn once if a suggestion repeats a configuration of an exact study, because no other is left.

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import optuna
 import pandas as pd
-from ConfigSpace import Configuration
 from optuna import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -441,15 +440,9 @@ def _experiment(row: _Row, encoder: Encoder) -> Experiment:
         return Experiment({}, None)
     try:
         config = encoder.configuration(given)
-        return Experiment(to_params(config), complete, _errors(row), row.pending, _outside(encoder, config), row.cost)
+        return Experiment(to_params(config), complete, _errors(row), row.pending, encoder.outside(config), row.cost)
     except SpaceError as error:
         raise SpaceError(f"{row.name}: {error}") from None
-
-
-def _outside(encoder: Encoder, config: Configuration) -> str:
-    """Return the constraint on inputs that an experiment violates; a small violation is rounding."""
-    encoded = encoder.encode([config])
-    return "" if encoder.inside(encoded, recorded=True)[0] else encoder.broken(encoded)[0]
 
 
 def _value(row: str, value: Any) -> float | None:

@@ -118,7 +118,8 @@ ERROR_KEY = "y_sd"
 """Trial attribute that a user may set: standard deviation of the error of the trial's value."""
 
 OUTSIDE_KEY = "slayr:outside"
-"""Trial attribute: the constraint on inputs that a past experiment violates. It is fitted, but never the best one."""
+"""Trial attribute: the constraint on inputs that a past experiment, or values that were enqueued in Optuna, violate.
+The trial is fitted, but never the best one."""
 
 FAILURE_KEY = "slayr:failure"
 """Trial attribute: reason for the failure of the trial, without the middle of a very long one."""

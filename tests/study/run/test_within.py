@@ -88,6 +88,28 @@ def test_improvement_is_measured_from_a_prediction_inside_also_where_fixed_value
     assert narrow(trial.params) and trial.params["x1"] == 0.9
 
 
+@pytest.mark.stan
+def test_a_trial_outside_that_optuna_evaluates_or_adds_is_not_silently_the_best():
+    space = {"x1": (0.0, 1.0), "x2": (0.0, 1.0)}
+
+    def evaluate(trial):
+        return sum((trial.suggest_float(name, 0.0, 1.0) - 0.8) ** 2 for name in space)
+
+    study = optuna.create_study(sampler=StanGPSampler(space, within=[narrow], n_initial=2, seed=1, method="map"))
+    study.enqueue_trial({"x1": 0.8, "x2": 0.8})
+    with pytest.warns(UserWarning, match="trial 0: 'narrow' is violated; .* never the best one"):
+        study.optimize(evaluate, n_trials=4)
+    inside = study.trials[1:]
+    assert best_in(study, inside[1]) == inside[0].value
+    assert sl.study.Result(study, space).best_value == min(trial.value for trial in inside)
+
+    study.add_trial(
+        optuna.create_trial(params={"x1": 0.7, "x2": 0.8}, distributions=inside[0].distributions, value=0.0)
+    )
+    with pytest.warns(UserWarning, match="trial 4, .* not suggested: 'narrow' is violated, but it may be"):
+        study.optimize(evaluate, n_trials=1)
+
+
 def test_a_stored_study_keeps_its_constraints():
     storage = optuna.storages.InMemoryStorage()
     create_study(mixture(), storage=storage, study_name="blend", within=[SUM, bool])
