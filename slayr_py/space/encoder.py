@@ -40,7 +40,8 @@ from slayr_py.space.within import Region, Within, along_faces, draw, integer_exc
 _FIRST_POINTS = 8  # binary logarithm of the number of Sobol points that are searched first for fixed values
 _POOL = 512  # points from which a design inside constraints is chosen
 _BATCHES = 50  # of the pool, after which a design may have fewer points than wanted
-_CHECKED = 128  # points of which one has to satisfy the constraints on inputs
+_CHECKED = 128  # points of which one has to satisfy the comparisons among the constraints on inputs
+_TRIED = 2**13  # points of which one has to satisfy functions too, into which no point can be moved
 _DESIGN_LIMIT = 2**16  # Sobol points tried before a space is reported as (nearly) empty
 
 
@@ -308,22 +309,24 @@ class Encoder(Layout):
     def _with_example(self, fixed: Fixed, where: str) -> Fixed:
         engine = qmc.Sobol(len(self.dimensions), scramble=True, rng=np.random.default_rng(0))
         u = engine.random_base2(_FIRST_POINTS)
+        most = _DESIGN_LIMIT if self.region is None else _TRIED
         while True:
             genotypes = fixed.put(self._into_region(self.from_uniform(u), np.random.default_rng(0), fixed))
             encoded, allowed = self.resolve(genotypes, fixed)
             if allowed.any():
                 return replace(fixed, example=genotypes[[np.argmax(allowed)]])
-            if len(u) >= (_DESIGN_LIMIT if self.region is None else _POOL):
+            possible = np.flatnonzero(self._resolve(genotypes, fixed)[1])  # but for the constraints on inputs
+            if engine.num_generated >= (most if self._compares(encoded[possible]) else _POOL):
                 break
-            u = np.vstack([u, engine.random(len(u))])
+            u = engine.random(engine.num_generated)
         for name, column in zip(fixed.values, fixed.columns, strict=True):
             if not encoded.active[:, column].any():
                 condition = self._rules.condition(name)
                 raise SpaceError(
                     f"{where}parameter {name!r} has a value although it is inactive: {condition} cannot hold"
                 )
-        if self.region is not None and not self.region.holds(self._numbers(encoded), encoded.active).any():
-            why = why_empty(self.region, self._numbers(encoded), encoded.active)
+        if self.region is not None and len(possible):
+            why = why_empty(self.region, self._numbers(encoded)[possible], encoded.active[possible])
             raise SpaceError(f"{where}with the values {dict(fixed.values)}, {why}, or leave a value out")
         raise SpaceError(f"{where}no configuration of the space has the values {dict(fixed.values)}; leave one out")
 
@@ -442,17 +445,23 @@ class Encoder(Layout):
 
     def _check_region(self, region: Region) -> None:
         """Check that some configuration satisfies the constraints on inputs."""
-        encoded = self._some()
-        if not self.inside(encoded).any():
-            raise SpaceError(why_empty(region, self._numbers(encoded), encoded.active))
+        rng = np.random.default_rng(0)
+        n = _CHECKED
+        while not self.inside(encoded := self.resolve(self.uniform(n, rng))[0]).any():
+            if n >= _TRIED or not self._compares(encoded):
+                raise SpaceError(why_empty(region, self._numbers(encoded), encoded.active))
+            n *= 2
+
+    def _compares(self, configs: Encoded) -> bool:
+        """Return whether the comparisons among the constraints on inputs hold for one of the configurations."""
+        return self.region is None or bool(self.region.comparisons.holds(self._numbers(configs), configs.active).any())
 
     @property
     def is_searchable(self) -> bool:
         """Whether uniform draws meet configurations that satisfy the constraints on inputs, as on declared scales."""
-        return self.region is None or bool(self.inside(self._some()).any())
-
-    def _some(self) -> Encoded:
-        return self.resolve(self.uniform(_CHECKED, np.random.default_rng(0)))[0]
+        if self.region is None:
+            return True
+        return bool(self.inside(self.resolve(self.uniform(_CHECKED, np.random.default_rng(0)))[0]).any())
 
     def _numbers(self, encoded: Encoded) -> FloatArray:
         """Return level indices and real values, (n, D), rounded as in ConfigSpace; a legal number where inactive."""

@@ -399,6 +399,29 @@ def test_fixed_values_leave_the_rest_to_the_constraints():
         encoder.fix({"x1": 0.9, "x2": 0.9})
 
 
+def test_a_function_may_allow_a_few_thousandths_of_the_space():
+    encoder = Encoder(mixture(), within=[lambda config: 0.2 <= config["x1"] <= 0.203])
+    assert all(0.2 <= config["x1"] <= 0.203 for config in encoder.sobol(5, 1))
+    assert encoder.fix({"x2": 0.5}).values == {"x2": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("within", "message"),
+    [
+        (lambda config: config.get("rate", 0.0) < 0.5, "no configuration was found that satisfies '<lambda>'"),
+        ("rate <= 0.5", "no configuration satisfies 'rate <= 0.5'"),
+    ],
+)
+def test_a_constraint_that_excludes_a_fixed_value_is_named_although_it_holds_where_the_parameter_is_inactive(
+    within, message
+):
+    space = ConfigurationSpace()
+    kind, rate = Categorical("kind", ["x", "y"]), Float("rate", (0.0, 1.0))
+    space.add(kind, rate, EqualsCondition(rate, kind, "y"))
+    with pytest.raises(SpaceError, match=f"with the values {{'rate': 0.7}}, {message}"):
+        Encoder(space, within=[within]).fix({"rate": 0.7})
+
+
 @pytest.mark.parametrize("levels", [1, 4])
 def test_a_design_inside_constraints_represents_the_numbers_better_than_random_points(levels):
     space = {"acid": (0.0, 1.0), "base": (0.0, 1.0), "filler": (0.0, 0.5)}
@@ -443,7 +466,7 @@ def test_a_design_inside_constraints_represents_the_numbers_better_than_random_p
         ("x1 <= 1", "give a list, as in within="),
         ([lambda c: None], "returns None .* not True or False"),
         ([lambda c: c["y"]], "raises KeyError"),
-        ([lambda c: False], "no configuration satisfies '<lambda>'"),
+        ([lambda c: False], "no configuration was found that satisfies '<lambda>'; loosen it"),
     ],
 )
 def test_illegal_and_empty_constraints_are_named(within, message):

@@ -73,11 +73,16 @@ def why_empty(region: Region, numbers: FloatArray, active: BoolArray) -> str:
         movable = active[some] & region.real & alone.read
         if not alone.holds(repair(alone, numbers[some], active[some], movable), active[some]).any():
             bounds = ", ".join(region.bounds_text(name) for name in constraint.names)
-            return f"no configuration satisfies {constraint.text!r}" + f" with {bounds}" * bool(bounds)
+            return f"{_none(alone)} {constraint.text!r}{f' with {bounds}' * bool(bounds)}; loosen it"
     texts = region.texts
     loosen = region.constraints[never[0]].text if never else texts[0]
     together = " together" * (len(texts) > 1)
-    return f"no configuration satisfies {' and '.join(map(repr, texts))}{together}; loosen {loosen!r}"
+    return f"{_none(region)} {' and '.join(map(repr, texts))}{together}; loosen {loosen!r}"
+
+
+def _none(region: Region) -> str:
+    """Return the start of a message: functions might allow a configuration that no draw has met."""
+    return "no configuration was found that satisfies" if region.functions.constraints else "no configuration satisfies"
 
 
 def _polytope(
