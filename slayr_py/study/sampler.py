@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
 from slayr_py.arguments import check_integer
-from slayr_py.errors import SpaceError, level_outside
+from slayr_py.errors import SpaceError, level_outside, listed
 from slayr_py.inference import FitKeywords, Posterior
 from slayr_py.space import Encoder, Fixed, Space, Within, recorded_function, space_from_json
 from slayr_py.study.declared_space import DeclaredSpace
@@ -375,5 +375,31 @@ def within_of(study: Study) -> Within | None:
     if (declared := declared_space_of(study)) is not None:
         region = declared.encoder.region
         return None if region is None else region.constraints
-    stored = (study_record(study) or {}).get("within", [])
+    stored = _stored_within(study)
     return [each if isinstance(each, str) else recorded_function(each["function"]) for each in stored] or None
+
+
+def forgotten_functions(study: Study) -> str:
+    """Describe the functions among the constraints on inputs that a loaded study lacks; empty if there are none.
+
+    What is said of configurations that were not evaluated may violate them.
+    """
+    if declared_space_of(study) is not None:
+        return ""
+    names = [repr(each["function"]) for each in _stored_within(study) if not isinstance(each, str)]
+    if not names:
+        return ""
+    return (
+        f"functions among the constraints on inputs ({listed(names)}) are ignored, because a loaded study has only "
+        "their names; the call that has started the study, repeated, has them"
+    )
+
+
+def warn_of_forgotten_functions(study: Study) -> None:
+    """Warn of what `forgotten_functions` describes."""
+    if forgotten := forgotten_functions(study):
+        warnings.warn(forgotten, UserWarning, stacklevel=level_outside())
+
+
+def _stored_within(study: Study) -> list[Any]:
+    return list((study_record(study) or {}).get("within", []))

@@ -19,7 +19,7 @@ from slayr_py.space import FloatArray
 from slayr_py.study.model.incumbent import front_task
 from slayr_py.study.results.recommendation import is_noisy
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
-from slayr_py.study.sampler import declared_space_of, fixed_for_results, space_of
+from slayr_py.study.sampler import declared_space_of, fixed_for_results, space_of, warn_of_forgotten_functions
 from slayr_py.study.storage.far_values import compress_far
 from slayr_py.study.storage.objectives import check_several, default_reference, given_reference, goals_of
 from slayr_py.study.storage.trials import observations, observations_of_all, were_searched
@@ -182,6 +182,7 @@ def front_band(
     task = front_task(study, observed, posteriors, feasibility, fixed, noisy, reference)
     if task is None:
         raise DataError(f"study {study.study_name!r} has no feasible trial with finite values")
+    warn_of_forgotten_functions(study)
     with one_thread():
         fronts = draw_fronts(task, np.random.default_rng(check_integer("seed", seed, minimum=0))).fronts
     signs = np.array([goal.sign for goal in goals])

@@ -20,7 +20,7 @@ from slayr_py.study.model.prediction_error import inflation_of
 from slayr_py.study.results.figures import optimum_figure
 from slayr_py.study.results.recommendation import feasibility_of_all, is_exact
 from slayr_py.study.results.tables import best_trial
-from slayr_py.study.sampler import declared_space_of, fixed_for_results
+from slayr_py.study.sampler import declared_space_of, fixed_for_results, forgotten_functions
 from slayr_py.study.storage.columns import PARAMETER
 from slayr_py.study.storage.objectives import check_one_objective
 from slayr_py.study.storage.trials import known_infeasible, observations, trial_configuration
@@ -118,28 +118,28 @@ def optimum(study: Study, posterior: Posterior, seed: int) -> Optimum:
     low, median, high = np.quantile(optima.values, _INTERVAL)
     draws = _table_of(encoded).rename(columns={"value": f"{PARAMETER}value"}).assign(value=optima.values)
     interval = float(low), float(median), float(high)
-    notes = _notes(study, posterior)
+    notes = tuple(filter(None, (forgotten_functions(study), _unexplained(study, posterior))))
     return Optimum(_locations(encoded), pd.DataFrame(rows), interval, draws, notes, tuple(encoded.encoder.dimensions))
 
 
-def _notes(study: Study, posterior: Posterior) -> tuple[str, ...]:
-    """Return a note if the best value of an exact objective is far from what the model predicts at its configuration.
+def _unexplained(study: Study, posterior: Posterior) -> str:
+    """Describe an exact best value that is far from what the model predicts at its configuration; empty if it is near.
 
     The noise of the model is not a part of its standard deviation: it is what the model takes exact values for.
     """
     best = best_trial(study) if is_exact(study) else None
     config = None if best is None else trial_configuration(best, posterior.encoder.space)
     if best is None or config is None:
-        return ()
+        return ""
     mean, sd = (float(each[0]) for each in posterior.predict([config]).centre_and_spread())
     value = float(best.values[0])
     if abs(value - mean) <= max(_UNEXPLAINED * sd, _ROUNDING * abs(posterior.y_sd)):
-        return ()
+        return ""
     return (
         f"the model predicts {mean:.6g} ± {sd:.2g} at the best trial, {best.number}, and explains the difference from "
         f"its exact value {value:.6g} by noise: details of the function near the optimum, such as a kink, are missing, "
         "and the intervals are too narrow. Another kernel may describe them; if repeated evaluations differ, declare "
-        "noisy=True",
+        "noisy=True"
     )
 
 

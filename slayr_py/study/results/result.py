@@ -41,7 +41,7 @@ from slayr_py.study.results.tables import (
     stopping_text,
     trials_table,
 )
-from slayr_py.study.sampler import declared_space_of
+from slayr_py.study.sampler import declared_space_of, warn_of_forgotten_functions
 from slayr_py.study.storage.attributes import FAILURE_KEY
 from slayr_py.study.storage.objectives import check_one_objective, goal_of, goals_of, has_several
 from slayr_py.study.storage.trials import observations
@@ -302,9 +302,10 @@ class Result:
         they vary more if the suggestions' predictions were too certain. All of them have the observed values of an
         exact objective, so that the optimal value is never worse than `best_value`, and the best trial is certainly the
         best of those evaluated. A note says if the model does not explain that value. Models of failures and
-        constraints are drawn too. Constraints on inputs hold, and so do ``fixed`` values unless the study was loaded.
-        The posterior is that of the model: a feature of the function that no evaluation has shown is not in it. The
-        first use fits the model to all finished trials, unless the fit of the last suggestion has seen them all.
+        constraints are drawn too. Constraints on inputs hold, and so do ``fixed`` values unless the study was loaded;
+        then a note names functions among the constraints, which are unknown. The posterior is that of the model: a
+        feature of the function that no evaluation has shown is not in it. The first use fits the model to all finished
+        trials, unless the fit of the last suggestion has seen them all.
 
         Parameters
         ----------
@@ -358,6 +359,7 @@ class Result:
         """
         check_one_objective(self.study, _FRONT)
         seed = check_integer("seed", seed, minimum=0)
+        warn_of_forgotten_functions(self.study)
         return good(self.study, self._posterior_of_all(), epsilon, probability, seed)
 
     def report(

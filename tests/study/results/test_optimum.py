@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -50,6 +51,37 @@ def test_the_optimum_has_intervals_probabilities_and_the_best_trial(result):
     for epsilon, blocks in ((None, 3), (0.5, 4), (1e-9, 4)):
         reading = Reading(result.study, None, result._posterior_of_all, epsilon)
         assert len(section(reading, "o", "O", section_of_optimum).blocks) == blocks
+
+
+def small(config):
+    return config["x"] + config["y"] < 0.5
+
+
+@pytest.mark.stan
+def test_a_loaded_study_says_that_it_ignores_functions_among_the_constraints_on_inputs(recwarn):
+    space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+    storage = optuna.storages.InMemoryStorage()
+    options = {"n_initial": 4, "within": [small], "storage": storage, "seed": 1, "method": "map", "progress": False}
+    one = sl.minimize(lambda config: config["x"], space, budget=5, study_name="one", **options)
+    two = sl.minimize(
+        lambda config: (config["x"], config["y"]),
+        space,
+        budget=5,
+        study_name="two",
+        directions=["minimize", "maximize"],
+        **options,
+    )
+    assert one.optimum().notes == ()
+    one.good(10.0)
+    two.front_band()
+    assert not [each for each in recwarn if "constraints on inputs" in str(each.message)]
+    one, two = (sl.study.Result(optuna.load_study(study_name=name, storage=storage), space) for name in ("one", "two"))
+    message = r"functions among the constraints on inputs \('small'\) are ignored"
+    assert re.match(message, one.optimum().notes[0])
+    with pytest.warns(UserWarning, match=message):
+        one.good(10.0)
+    with pytest.warns(UserWarning, match=message):
+        two.front_band()
 
 
 @pytest.mark.stan
