@@ -355,14 +355,20 @@ class SpaceModel:
     def _fixed_by(self, *given: Mapping[str, Any]) -> Fixed | None:
         """Return the sampler's fixed values, replaced by the first of the given ones that a configuration has.
 
-        Values of the sampler that cannot occur together with them are ignored.
+        Values of the sampler that cannot occur together with them are ignored, with a warning.
         """
         if not given[0].keys() & set(self.encoder.names):
             return self.fixed
-        kept = {} if self.fixed is None else self.fixed.values
-        for values in ({**kept, **given[0]}, *given):
+        kept = {} if self.fixed is None else dict(self.fixed.values)
+        with suppress(SpaceError):
+            if (fixed := fix_given(self.encoder, {**kept, **given[0]})) is not None:
+                return fixed
+        for values in given:
             with suppress(SpaceError):
                 if (fixed := fix_given(self.encoder, values)) is not None:
+                    if kept:
+                        text = f"the fixed values {kept} are ignored where {dict(fixed.values)} are given"
+                        self.session.warn(f"{text}: no configuration has all of them", about=text)
                     return fixed
         return self.fixed  # the given values are illegal: `suggest_all` would have failed the trial, Optuna has not
 
