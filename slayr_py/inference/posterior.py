@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from slayr_py.arguments import check_integer
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, level_outside
 from slayr_py.inference.diagnostics.arviz_tree import prepare, to_arviz
 from slayr_py.inference.diagnostics.checks import Diagnostics
 from slayr_py.inference.mixture import Alone, Mixture, Weighted, names_of
@@ -476,6 +477,7 @@ class Posterior:
         The folder is created if it does not exist. A posterior in the folder is replaced, whatever its format. The
         folder of a stack has a subfolder for each part, and ``stack.json`` with the weights and messages. If saving
         fails, an older posterior stays. If the process is killed while it replaces the files, `load` raises an error.
+        Constraints on inputs are not saved, with a warning.
 
         Parameters
         ----------
@@ -491,6 +493,12 @@ class Posterior:
         """
         path = Path(folder)
         self._mixture.save(path, format)
+        if within := self.encoder.within:
+            warnings.warn(
+                f"the constraints on inputs {within} are not saved: a search with the loaded posterior ignores them",
+                UserWarning,
+                stacklevel=level_outside(),
+            )
         return path
 
     @classmethod

@@ -54,6 +54,13 @@ def test_every_group_is_read_back_bit_for_bit(posterior, tmp_path, form):
         assert tree.identical(posterior.idata)
 
 
+def test_constraints_on_inputs_are_not_saved_silently(tmp_path):
+    encoder = sl.space.Encoder({"x": (0.0, 1.0)}, within=["x <= 0.5"])
+    fitted = sl.GaussianProcess(encoder).fit([{"x": 0.1}, {"x": 0.4}], [1.0, 2.0], method="map", seed=1)
+    with pytest.warns(UserWarning, match=r"the constraints on inputs \['x <= 0.5'\] are not saved"):
+        fitted.save(tmp_path)
+
+
 @pytest.mark.parametrize("older", FILES)
 @pytest.mark.parametrize("newer", FILES)
 def test_a_folder_has_the_posterior_saved_last(small, tmp_path, older, newer):
