@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer, OrdinalHyperparameter
@@ -383,6 +385,18 @@ def test_moves_stay_on_the_faces_and_bounds_at_which_a_gradient_pushes():
     normal = np.array([slopes[name] for name in encoder.names])
     expected = np.eye(3) - np.outer(normal, normal) / (normal @ normal)
     np.testing.assert_allclose(encoder.along(encoded, np.ones((1, 3)))[0], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("levels", [[1, 3], [np.int64(1), np.int64(3)], [np.float32(1), Fraction(3)]])
+def test_levels_that_are_numbers_of_any_type_are_compared(levels):
+    encoder = Encoder({"k": levels, "x": (0.0, 1.0)}, within=["k + x <= 2"])
+    assert encoder.inside(encoder.encode([{"k": level, "x": 0.5} for level in levels])).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("levels", [[True, False], [np.bool_(0), np.bool_(1)], ["1", "2"]])
+def test_levels_that_are_no_numbers_are_not_compared(levels):
+    with pytest.raises(SpaceError, match="reads 'k', which is not a number; pass a function"):
+        Encoder({"k": levels, "x": (0.0, 1.0)}, within=["k + x <= 2"])
 
 
 def test_a_constraint_without_a_value_does_not_hold():

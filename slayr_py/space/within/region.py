@@ -19,6 +19,7 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import Constant
 from numpy.typing import NDArray
 
+from slayr_py.arguments import is_number
 from slayr_py.errors import SpaceError, did_you_mean
 from slayr_py.space.dimension import Dimension, FloatArray
 from slayr_py.space.rules import BoolArray
@@ -169,7 +170,7 @@ class Region:
                     f"returns belong into constraints={did_you_mean(name, space)}"
                 )
             levels = (self._constants[name],) if name in self._constants else self._levels(name)
-            if not all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels):
+            if not all(map(is_number, levels)):
                 raise SpaceError(
                     f"{what} reads {name!r}, which is not a number; pass a function of the configuration, or forbid "
                     "levels by a forbidden clause of the space"
