@@ -33,6 +33,7 @@ from slayr_py.study.storage.attributes import (
     given_values,
     store_suggestion,
     store_treatment_of_failures,
+    study_record,
     suggestion_record,
 )
 from slayr_py.study.storage.flat_space import to_space
@@ -84,7 +85,13 @@ class InferredSpace:
         return self.seed
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Record whether failures are modelled; the objective asks for the values of an enqueued trial later."""
+        """Record whether failures are modelled; the objective asks for the values of an enqueued trial later.
+
+        A warning names the constraints on inputs of a study that was started with a space.
+        """
+        if within := (study_record(study) or {}).get("within"):
+            text = f"study {study.study_name!r} was started within {within}, which a sampler without a space ignores"
+            self._session.warn(f"{text}; give StanGPSampler the space and within=", about=text)
         store_treatment_of_failures(study, ignores=self._options.failures == "ignore")
 
     def relative_space(self, study: Study) -> dict[str, BaseDistribution]:

@@ -121,6 +121,13 @@ def test_a_stored_study_keeps_its_constraints():
         create_study(mixture(), storage=storage, study_name="blend")
 
 
+def test_a_sampler_without_a_space_warns_that_it_ignores_the_constraints_of_a_study():
+    study = create_study(mixture(), within=[SUM, narrow])
+    study.sampler = StanGPSampler(seed=1)
+    with pytest.warns(UserWarning, match=r"started within \['x1 \+ x2 \+ x3 == 1', {'function': 'narrow'}\], which"):
+        study.ask()
+
+
 class Below:
     def __call__(self, config):
         return config["x1"] < 0.5
