@@ -14,7 +14,7 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 from testing_databases import new_database
-from testing_pages import python_blocks, run_script
+from testing_pages import DOCS, python_blocks, run_script
 
 import slayr_py as sl
 
@@ -368,3 +368,13 @@ def test_dashboard(names):
 
 
 CHECKED.append(("Dashboard", 1))
+
+
+def test_the_arguments_for_special_problems_in_the_readme(tmp_path, monkeypatch):
+    blocks = python_blocks(DOCS.parent / "README.md")
+    example = blocks["Example", 0].partition("result =")[0]
+    monkeypatch.chdir(tmp_path)
+    result = run_script(example + blocks["Example", 1].replace("seed=1,", f"{MODE},"), tmp_path)["result"]
+    trials = result.trials
+    assert (trials["params_x1"] + 2 * trials["params_x2"] <= 30 + 1e-9).all()
+    assert result.recommended.mean < 5

@@ -10,8 +10,8 @@ from typing import Any
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
-def python_blocks(page: str) -> dict[tuple[str, int], str]:
-    """Return the Python blocks of a page by heading and position under it."""
+def python_blocks(page: str | Path) -> dict[tuple[str, int], str]:
+    """Return the Python blocks of a page, of which those in the documentation have a name, by heading and position."""
     found = {}
     for section in re.split(r"^## ", (DOCS / page).read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         heading = section.partition("\n")[0]

@@ -290,7 +290,9 @@ class TrialEvaluations:
         if self.stopped_by is None and self.failures >= self._most_failures():
             self.stopped_by = ObjectiveError(
                 f"{self.failures} trials in a row failed. The last one, trial {trial.number} at "
-                f"{dict(trial.params)}, failed because {last}. Everything evaluated so far is in the study"
+                f"{dict(trial.params)}, failed because {last}. Everything evaluated so far is in the study. "
+                f"max_consecutive_failures= allows more: by default {FAILURES_IN_A_ROW}, or "
+                f"{FAILURES_AT_THE_START} before the first success"
             )
             self.stopped_by.__cause__ = last.__cause__ or last
             self.study.stop()
