@@ -236,8 +236,11 @@ def test_log_density_and_gradient(name):
     points = np.random.default_rng(2).normal(size=(2, case.n_coordinates))
     value, gradient = case.stan_log_density(points)
     wanted = np.array([case.log_density(z) for z in points])
+    # The search for the mode of latent values ends where rounding hides that their density grows: on some processors
+    # they are then known to 1e-7 only, and so is the determinant there.
+    tolerance = 1e-6 if "probit" in name else 1e-8
     # Stan drops constants: compare differences.
-    np.testing.assert_allclose(np.diff(value), np.diff(wanted), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(np.diff(value), np.diff(wanted), rtol=tolerance, atol=tolerance)
     h = 1e-5
     for z, slope in zip(points, gradient, strict=True):
         for j in range(case.n_coordinates):
