@@ -40,6 +40,7 @@ from slayr_py.acquisition.optimum_prior import (
     ignored_beliefs as ignored_beliefs,
     prior_text as prior_text,
 )
+from slayr_py.acquisition.plateaus import Outcomes as Outcomes
 from slayr_py.acquisition.regret import sample_regret
 from slayr_py.acquisition.tradeoff import suggest_tradeoff
 

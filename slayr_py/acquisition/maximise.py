@@ -29,7 +29,7 @@ from slayr_py.acquisition.landscape import Landscape, blocks
 from slayr_py.acquisition.maximisation import Maximisation
 from slayr_py.acquisition.merit import Merit, OneObjective
 from slayr_py.acquisition.optimum_prior import OptimumPrior
-from slayr_py.acquisition.plateaus import Plateaus
+from slayr_py.acquisition.plateaus import Outcomes, Plateaus
 from slayr_py.arguments import check_integer, check_number
 from slayr_py.errors import DataError, SpaceError, did_you_mean
 from slayr_py.inference import Posterior, Predictor, recent_error
@@ -101,7 +101,7 @@ class SearchKeywords(TypedDict, total=False):
     prior: OptimumPrior | None
     cost: Posterior | None
     interior: bool | None
-    outcomes: FloatArray | None
+    outcomes: Outcomes | None
     effort: Effort
 
 
@@ -173,10 +173,10 @@ def suggest(
         `slayr_py.acquisition.interior`. None: unless plateaus exist. It is left out with ``prior``, without a best
         value, if the logarithm of the criterion is not maximised, and if the criterion vanishes at the maximum of the
         product.
-    outcomes : (n,) or (n, k) array, optional
-        What each observation of the posterior returned, in the order of the evaluations, such as its value and whether
-        it is feasible. Where evaluations have exactly equal outcomes in regions, the criterion is multiplied by a power
-        of the probability of a new one, and the note says so; see ``slayr_py/acquisition/plateaus.py``.
+    outcomes : Outcomes, optional
+        What each observation of the posterior returned, such as its value and whether it is feasible. Where evaluations
+        have exactly equal outcomes in regions, the criterion is multiplied by a power of the probability of a new one,
+        and the note says so; see ``slayr_py/acquisition/plateaus.py``.
     effort : Effort, optional
         Numbers of candidates, maximisations and draws.
 
@@ -349,7 +349,7 @@ class SearchTerms:
     prior: OptimumPrior | None = None
     cost: Posterior | None = None
     interior: bool | None = False
-    outcomes: FloatArray | None = None
+    outcomes: Outcomes | None = None
     effort: Effort = DEFAULT
 
     @classmethod

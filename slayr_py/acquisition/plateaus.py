@@ -14,7 +14,9 @@ each value, from the evaluations whose nearest point had it. All other evaluatio
 alike as long as little is known about one. The prior says that beside a point its value is mostly repeated.
 
 The criterion is multiplied by the probability of a new value to the power 1 + r, if there are plateaus. r is the number
-of repetitions in a row at the end: they say that the posterior is too sure of new values where the criterion is large.
+of repetitions of the best value in a row at the end: they say that the posterior is too sure of new values where the
+criterion is large. Repetitions of worse values do not: the factor itself leads to the corners of a space, and the more
+of them repeat the worst value, the less would count where an improvement is expected.
 Values may also repeat by chance, such as accuracies of few examples; then the nearest point has the repeated value no
 more often than any other point. So plateaus are assumed only if the Bayes factor of `_evidence` for them is above 1.
 """
@@ -22,6 +24,7 @@ more often than any other point. So plateaus are assumed only if the Bayes facto
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +40,16 @@ _SHARE = 4.0 * np.log(_SHARES)  # log prior
 _OTHERS = 3.0  # evaluations as which all those near other values count
 _DISTANCES = np.geomspace(1e-4, 10.0, 200)  # knots of the tabulated factor; beyond the ends it is constant
 _SMALLEST = 1e-12  # probability of a new value
+
+
+class Outcomes(NamedTuple):
+    """What n evaluations returned, in their order."""
+
+    rows: FloatArray
+    """Shape (n,) or (n, k), such as the value of each and whether it is feasible; repetitions are equal rows."""
+
+    leading: NDArray[np.bool_]
+    """Shape (n,): which of them count as repetitions in a row, such as those with the best value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +68,8 @@ class Plateaus:
     log_new: FloatArray
 
     @classmethod
-    def of(cls, train: Encoded, outcomes: FloatArray) -> Plateaus | None:
-        """Return the factor given outcomes (n,) or (n, k); None if repetitions are none, or probably by chance.
+    def of(cls, train: Encoded, outcomes: Outcomes) -> Plateaus | None:
+        """Return the factor given the outcomes; None if repetitions are none, or probably by chance.
 
         The value of an evaluation is its whole row: it is repeated where all k numbers are equal.
 
@@ -66,9 +79,10 @@ class Plateaus:
             If there are not n rows.
         """
         n = len(train)
-        if len(outcomes) != n:
-            raise DataError(f"outcomes has {len(outcomes)} rows; give one for each of the {n} observations")
-        distinct, value_of = np.unique(outcomes.reshape(n, -1), axis=0, return_inverse=True)
+        for name, array in outcomes._asdict().items():
+            if len(array) != n:
+                raise DataError(f"{name} of outcomes has {len(array)} rows; give one for each of the {n} observations")
+        distinct, value_of = np.unique(outcomes.rows.reshape(n, -1), axis=0, return_inverse=True)
         if len(distinct) == n:
             return None
         value_of = value_of.ravel()
@@ -89,7 +103,7 @@ class Plateaus:
             others = log_likelihood[~own].sum(axis=0) * min(1.0, _OTHERS / max(np.sum(~own), 1))
             posteriors.append(_posterior(log_likelihood[own].sum(axis=0) + others))
         repeated = np.stack(posteriors) @ _repetition(_DISTANCES).T
-        in_a_row = n - 1 - np.flatnonzero(~repeats)[-1]
+        in_a_row = n - 1 - np.flatnonzero(~(repeats & outcomes.leading))[-1]
         return cls(train, (1 + in_a_row) * np.log(np.maximum(1 - repeated, _SMALLEST))[value_of])
 
     def values(self, encoded: Encoded) -> FloatArray:

@@ -18,6 +18,7 @@ from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.maximisation import Maximisation
 from slayr_py.acquisition.maximise import SearchTerms
 from slayr_py.acquisition.merit import OneObjective
+from slayr_py.acquisition.plateaus import Outcomes
 from slayr_py.space import Encoder
 
 
@@ -167,8 +168,9 @@ def test_plateaus_end_the_belief_unless_it_was_asked_for():
     options = {"best": -4.0, "t": 1, "exclude": configs}
 
     def found_in(posterior):
+        outcomes = Outcomes(posterior.targets.y, np.ones(16, dtype=bool))
         suggestions = {
-            i: suggest(posterior, rng=np.random.default_rng(0), interior=i, outcomes=posterior.targets.y, **options)
+            i: suggest(posterior, rng=np.random.default_rng(0), interior=i, outcomes=outcomes, **options)
             for i in (False, None, True)
         }
         return {i: suggestion._replace(error=0.0) for i, suggestion in suggestions.items()}  # NaN for a mode

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
-from slayr_py.acquisition.plateaus import Plateaus, _evidence
+from slayr_py.acquisition.plateaus import Outcomes, Plateaus, _evidence
 from slayr_py.errors import DataError
 from slayr_py.space import Encoder
 
@@ -24,17 +24,22 @@ def steps(n):
     return encoded(*((a, b, "a") for a, b in zip(x, y, strict=True))), np.floor(x / 2)
 
 
+def plateaus(train, rows):
+    """Return the factor if all repetitions count."""
+    return Plateaus.of(train, Outcomes(rows, np.ones(len(rows), dtype=bool)))
+
+
 def test_distinct_values_have_no_plateaus():
     train = encoded(*((x, 0.5, "a") for x in range(6)))
-    assert Plateaus.of(train, np.array([3.0, 1.0, 0.0, 2.0, 4.0, 5.0])) is None
-    assert Plateaus.of(train[:1], np.ones(1)) is None
+    assert plateaus(train, np.array([3.0, 1.0, 0.0, 2.0, 4.0, 5.0])) is None
+    assert plateaus(train[:1], np.ones(1)) is None
 
 
 def test_points_of_different_levels_are_no_neighbours():
     points = encoded((1, 0.5, "a"), (1, 0.5, "b"))
-    assert Plateaus.of(points, np.ones(2)) is None
+    assert plateaus(points, np.ones(2)) is None
     train, values = steps(40)
-    found = Plateaus.of(train, values)
+    found = plateaus(train, values)
     assert found is not None
     assert found.values(encoded((5, 0.5, "b"))) == 0
     assert found.values(encoded((5, 0.5, "a"))) < -0.5
@@ -47,7 +52,7 @@ def test_inactive_parameters_separate_points():
     space.add(EqualsCondition(depth, kind, "deep"))
     encoder = Encoder(space)
     rows = [{"kind": "deep", "depth": d, "x": 0.5} for d in (0.1, 0.9, 0.11, 0.91)]
-    found = Plateaus.of(encoder.encode(rows), np.array([1.0, 2.0, 1.0, 2.0]))
+    found = plateaus(encoder.encode(rows), np.array([1.0, 2.0, 1.0, 2.0]))
     assert found is not None
     new = encoder.encode([{"kind": "flat", "x": 0.5}, {"kind": "deep", "depth": 0.115, "x": 0.5}])
     assert found.values(new)[0] == 0 > found.values(new)[1]
@@ -59,7 +64,7 @@ def test_the_probability_of_a_new_value_grows_with_the_distance():
     wide = 2 + rng.uniform(-1, 1, 25)
     narrow = np.array([8.0, 8.3, 7.7, 8.4, 7.6])
     train = encoded(*((x, 0.5, "a") for x in (*narrow, *wide)), (5, 0.5, "b"))
-    found = Plateaus.of(train, np.concatenate([np.arange(1.0, 6.0), np.zeros(25), [6.0]]))
+    found = plateaus(train, np.concatenate([np.arange(1.0, 6.0), np.zeros(25), [6.0]]))
     assert found is not None
     near, beside, far = np.exp(found.values(encoded((2, 0.55, "a"), (8, 0.55, "a"), (2, 1.0, "a"))))
     assert near < 0.2 < beside < 1
@@ -69,7 +74,7 @@ def test_the_probability_of_a_new_value_grows_with_the_distance():
 def test_repetitions_by_chance_are_no_plateaus():
     rng = np.random.default_rng(3)
     train = encoded(*((10 * x, y, "a") for x, y in rng.uniform(size=(40, 2))))
-    assert Plateaus.of(train, rng.integers(12, size=40).astype(float)) is None
+    assert plateaus(train, rng.integers(12, size=40).astype(float)) is None
 
 
 def test_evidence():
@@ -89,27 +94,27 @@ def test_evidence():
 def test_an_outcome_is_repeated_where_all_its_numbers_are():
     """Two objectives, or a value that is feasible at one point and not at another one."""
     train, first = steps(40)
-    same = Plateaus.of(train, np.column_stack([first, -first, np.ones(40)]))
-    alone = Plateaus.of(train, first)
+    same = plateaus(train, np.column_stack([first, -first, np.ones(40)]))
+    alone = plateaus(train, first)
     assert same is not None and alone is not None
     np.testing.assert_array_equal(np.sort(same.log_new, axis=0), np.sort(alone.log_new, axis=0))
     other = np.random.default_rng(1).normal(size=40)
-    assert Plateaus.of(train, np.column_stack([first, other])) is None
+    assert plateaus(train, np.column_stack([first, other])) is None
     feasible = train.unit_values[:, ENCODER.names.index("y")] > 0.5
-    border = Plateaus.of(train, np.column_stack([first, feasible]))
+    border = plateaus(train, np.column_stack([first, feasible]))
     assert border is not None
     assert border.log_new.mean() > alone.log_new.mean()  # the feasible half of a plateau has another outcome
 
 
 def test_outcomes_of_other_observations_are_refused():
     train, values = steps(10)
-    with pytest.raises(DataError, match="outcomes has 9 rows; give one for each of the 10"):
-        Plateaus.of(train, values[:9])
+    with pytest.raises(DataError, match="rows of outcomes has 9 rows; give one for each of the 10"):
+        plateaus(train, values[:9])
 
 
 def test_the_posterior_is_that_of_a_direct_sum():
     train = encoded((2, 0.5, "a"), (9, 0.5, "a"), (3, 0.5, "a"), (9.5, 0.5, "a"))
-    found = Plateaus.of(train, np.array([1.0, 2.0, 1.0, 2.0]))
+    found = plateaus(train, np.array([1.0, 2.0, 1.0, 2.0]))
     assert found is not None
     share, log_width = np.meshgrid(np.linspace(0.05, 1, 20), np.linspace(np.log(1e-3), np.log(10), 50))
 
@@ -128,16 +133,34 @@ def test_repetitions_in_a_row_are_an_exponent():
     repeated = [value in values[:i] for i, value in enumerate(values)]
     in_a_row = repeated[::-1].index(False)
     assert in_a_row > 1
-    row = Plateaus.of(train, values)
-    ended = Plateaus.of(train.concatenate(encoded((5, 0.5, "b"))), np.append(values, 9.0))
+    row = plateaus(train, values)
+    ended = plateaus(train.concatenate(encoded((5, 0.5, "b"))), np.append(values, 9.0))
     assert row is not None and ended is not None
     at = encoded((2.5, 0.5, "a"), (7, 0.1, "a"))
     np.testing.assert_allclose(row.values(at), (1 + in_a_row) * ended.values(at), rtol=1e-12)
 
 
+def test_repetitions_of_worse_values_in_a_row_do_not_count():
+    """Only the best value leads: repetitions of the worst one, in corners where nothing is expected, say nothing."""
+    train, values = steps(40)
+    train = train.concatenate(encoded((0.2, 0.1, "a"), (1.8, 0.9, "a"), (9.8, 1.0, "a"), (9.9, 0.0, "a")))
+    values = np.concatenate([values, [0.0, 0.0, 4.0, 4.0]])
+    at = encoded((2.5, 0.5, "a"), (7, 0.1, "a"))
+
+    def factor(n, leading):
+        return Plateaus.of(train[:n], Outcomes(values[:n], leading[:n])).values(at)
+
+    best = values == 0
+    once = factor(44, best)
+    in_a_row = list(values[39::-1] == 0).index(False) + 2
+    np.testing.assert_allclose(factor(42, best), (1 + in_a_row) * factor(42, np.zeros(44, dtype=bool)), rtol=1e-12)
+    np.testing.assert_array_equal(once, factor(44, np.zeros(44, dtype=bool)))
+    assert np.all(factor(44, np.ones(44, dtype=bool)) < 4 * once)
+
+
 def test_gradient():
     train, values = steps(30)
-    found = Plateaus.of(train, values)
+    found = plateaus(train, values)
     assert found is not None
     rng = np.random.default_rng(4)
     points = encoded(*((10 * x, y, "a") for x, y in rng.uniform(size=(200, 2))))

@@ -13,9 +13,9 @@ from ConfigSpace import Configuration
 from optuna import Study
 from optuna.trial import FrozenTrial
 
-from slayr_py.acquisition import OptimumPrior, SearchKeywords, Suggestion, suggest, suggest_tradeoff
+from slayr_py.acquisition import OptimumPrior, Outcomes, SearchKeywords, Suggestion, suggest, suggest_tradeoff
 from slayr_py.inference import GaussianProcess, Posterior
-from slayr_py.space import Encoder, Fixed, FloatArray, jsonable
+from slayr_py.space import Encoded, Encoder, Fixed, jsonable
 from slayr_py.study.model.exhaustion import avoided
 from slayr_py.study.model.incumbent import Front, Incumbent, counts_as_noisy, front_of, incumbent
 from slayr_py.study.model.loop_fits import entries_of_all, fit_entries
@@ -135,7 +135,7 @@ class Proposal(AbstractContextManager["Proposal"]):
                 "fixed": self.fixed,
                 "prior": self._prior,
                 "cost": None if fitted.cost is None else fitted.cost.posterior,
-                "outcomes": None if self._noisy else self._outcomes,
+                "outcomes": None if self._noisy else self._outcomes(fitted.posterior.train),
                 "interior": self.proposer.options.inside(len(self.observed)),
             }
         with _timed(self._seconds, "acquisition"):
@@ -176,10 +176,17 @@ class Proposal(AbstractContextManager["Proposal"]):
         """Whether the best observed value is partly luck, and an evaluation worth repeating."""
         return counts_as_noisy(self.proposer.options, self.observed)
 
-    @property
-    def _outcomes(self) -> FloatArray:
-        """Values and feasibility of each evaluation, (n, k)."""
-        return np.column_stack([*(each.uncompressed for each in self.observed), self.observed[0].feasible])
+    def _outcomes(self, train: Encoded) -> Outcomes:
+        """Return values and feasibility of each evaluation; the best value that the next one is compared with leads.
+
+        Of several objectives, and if nothing is feasible, all lead.
+        """
+        first, *others = self.observed
+        rows = np.column_stack([*(each.uncompressed for each in self.observed), first.feasible])
+        leading = first.usable(train, self.fixed)
+        if others or not leading.any():
+            return Outcomes(rows, np.ones(len(rows), dtype=np.bool_))
+        return Outcomes(rows, leading & (first.y == first.best_of(first.y[leading])))
 
     @property
     def _prior(self) -> OptimumPrior | None:

@@ -13,6 +13,7 @@ from testing_studies import NUTS, advance, bowl, suggestion
 import slayr_py as sl
 from slayr_py.acquisition import ExpectedImprovement, Suggestion, criterion_values, suggest
 from slayr_py.errors import DataError, InferenceError
+from slayr_py.space import Encoder
 from slayr_py.study import ask, config_of, create_study, fit_notes, posterior_of, space_to_distributions, tell
 from slayr_py.study.model import proposal, proposer
 from slayr_py.study.storage.attributes import LOCK_KEY, SUGGESTION_KEY, store_treatment_of_failures
@@ -419,7 +420,9 @@ def test_far_values_that_differ_are_no_plateau(plane):
     observed = observations(study, plane)
     assert len(set(observed.y)) == 4
     made = proposal.Proposal(None, study, None, [observed], set(), (), None)
-    assert made._outcomes[:, 0].tolist() == [0.1, 0.2, 0.3, 1e24, 2e24, 3e24]
+    outcomes = made._outcomes(Encoder(plane).encode(observed.configs))
+    assert outcomes.rows[:, 0].tolist() == [0.1, 0.2, 0.3, 1e24, 2e24, 3e24]
+    assert outcomes.leading.tolist() == [True, *[False] * 5]
 
 
 @pytest.mark.parametrize(
@@ -446,7 +449,7 @@ def test_plateaus_are_left_with_every_option(plane, quick, options):
             return value if config["y"] < 0.95 else None
         if "directions" in options:
             return {"steps": value, "size": -value}
-        extra = {"m": config["x"] - 0.5} if "constraints" in options else {"euros": 1 + config["x"]}
+        extra = {"m": config["x"] - 0.5} if "constraints" in options else {"euros": 1 + abs(config["x"])}
         return (value, extra) if {"constraints", "cost"} & options.keys() else value
 
     start = [{"x": 0.1, "y": y} for y in (0.8, 0.10, 0.82, 0.12, 0.84, 0.14)]
