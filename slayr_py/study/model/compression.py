@@ -8,12 +8,12 @@ are, and hardly at all from compressed ones.
 from __future__ import annotations
 
 import numpy as np
+from optuna import Study
 
 from slayr_py.errors import InferenceError
 from slayr_py.inference import GaussianProcess
 from slayr_py.space import FloatArray
-from slayr_py.study.model.fit_cache import fit_key
-from slayr_py.study.model.output_fits import OutputFits
+from slayr_py.study.model.fit_cache import Cache, fit_key
 from slayr_py.study.model.warp_choice import AT_MODE
 from slayr_py.study.storage.trials import Results
 
@@ -49,15 +49,21 @@ def off_the_border(values: FloatArray) -> FloatArray:
     return np.where(values == 0, -margin, values)
 
 
-def compressed_unless_better(fits: OutputFits, name: str, gp: GaussianProcess, results: Results) -> Results:
+def compressed_unless_better(
+    study: Study, name: str, gp: GaussianProcess, results: Results, known: Cache[bool]
+) -> Results:
     """Return the values of a constraint as the model learns them: compressed, or as they are, which is noted.
 
     The first 11, 13, 16, 20, ... values by trial number decide, of these numbers the largest there is. Either form is
     fitted at its mode; the one with the larger leave-one-out log density of the values is taken. With fewer values, or
-    if a fit fails, they are compressed.
+    if a fit fails, they are compressed. ``known`` has earlier choices.
     """
-    linear = _predict_better_as_they_are(fits, name, gp, results)
-    return as_learned(results, linear)
+    n = max((number for number in _DUE if number <= len(results.values)), default=0)
+    first = Results(results.numbers[:n], results.configs[:n], results.values[:n])
+    if n == 0 or np.ptp(first.values) == 0:
+        return as_learned(results, linear=False)
+    key = fit_key(study, f"{name} on {gp.encoder.logarithmic}", first, [first.values], 1, AT_MODE)
+    return as_learned(results, known.get(key, lambda: _predict_better_as_they_are(gp, first)))
 
 
 def as_learned(results: Results, linear: bool) -> Results:
@@ -66,19 +72,12 @@ def as_learned(results: Results, linear: bool) -> Results:
     return results._replace(values=learned, linear=linear)
 
 
-def _predict_better_as_they_are(fits: OutputFits, name: str, gp: GaussianProcess, results: Results) -> bool:
-    n = max((number for number in _DUE if number <= len(results.values)), default=0)
-    first = Results(results.numbers[:n], results.configs[:n], results.values[:n])
-    if n == 0 or np.ptp(first.values) == 0:
-        return False
-
+def _predict_better_as_they_are(gp: GaussianProcess, results: Results) -> bool:
     def log_density(linear: bool) -> float:
-        values = as_learned(first, linear).values
-        key = fit_key(fits.study, f"{name}, {linear=}", first, [values], 1, AT_MODE)
-        mode = fits.cache.get(key, lambda: gp.fit(first.configs, values, options=AT_MODE))
+        mode = gp.fit(results.configs, as_learned(results, linear).values, options=AT_MODE)
         return float(mode.parts[0].leave_one_out.elpd.sum())
 
-    log_slope = -0.5 * np.log(off_the_border(first.values) ** 2 + _scale(first.values) ** 2).sum()
+    log_slope = -0.5 * np.log(off_the_border(results.values) ** 2 + _scale(results.values) ** 2).sum()
     try:
         return log_density(linear=True) > log_density(linear=False) + float(log_slope)
     except InferenceError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ConfigSpace import ConfigurationSpace
@@ -13,6 +13,7 @@ from slayr_py.inference import FitOptions, GaussianProcess, Priors
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder
 from slayr_py.study.model.compression import as_learned, compressed_unless_better
+from slayr_py.study.model.fit_cache import Cache
 from slayr_py.study.model.output_fits import OutputFit, OutputFits
 from slayr_py.study.storage.trials import Results, constraint_results, outcomes
 
@@ -37,12 +38,15 @@ class FeasibilityModels:
     priors : mapping
         Priors of the models of constraints, whose values are observed with the noise of the objective.
     failures : {"learn", "ignore"}
+    forms : Cache
+        Whether constraints are linear, as far as it was found out.
     """
 
     encoder: Encoder
     kernel: Kernel
     priors: Priors
     failures: Failures
+    forms: Cache[bool] = field(default_factory=lambda: Cache(size=1000))
 
     def fit_all(self, fits: OutputFits, options: FitOptions, penalties: Sequence[int]) -> list[OutputFit]:
         """Fit the models of feasibility; complete trials with the numbers ``penalties`` count as failures.
@@ -64,7 +68,7 @@ class FeasibilityModels:
         gp = GaussianProcess(self.encoder, self.kernel, self.priors)
         for constraint, results in constraint_results(fits.study, self.encoder.space).items():
             name = f"{_CONSTRAINT}{constraint}"
-            yield name, gp, compressed_unless_better(fits, name, gp, results)
+            yield name, gp, compressed_unless_better(fits.study, name, gp, results, self.forms)
 
 
 def feasibility_results(

@@ -14,7 +14,7 @@ from slayr_py.study.storage.trials import Observations, Results
 
 _Result = TypeVar("_Result")
 
-_LARGEST = 32  # results; more than one suggestion with several objectives and constraints needs
+_FITS = 32  # more than one suggestion with several objectives and constraints needs
 
 
 def fit_key(
@@ -29,20 +29,21 @@ def fit_key(
 
 
 class Cache(Generic[_Result]):
-    """The latest results by what determines them. A copy in another process starts empty."""
+    """The latest results by what determines them, at most ``size``. A copy in another process starts empty."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int = _FITS) -> None:
+        self._size = size
         self._results: OrderedDict[Hashable, _Result] = OrderedDict()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Omit the results, which are large."""
-        return type(self), ()
+        return type(self), (self._size,)
 
     def get(self, key: Hashable, compute: Callable[[], _Result]) -> _Result:
         """Return the result of a key; compute it unless it is one of the latest."""
         if key not in self._results:
             self._results[key] = compute()
-            while len(self._results) > _LARGEST:
+            while len(self._results) > self._size:
                 self._results.popitem(last=False)
         self._results.move_to_end(key)
         return self._results[key]

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
 
+from slayr_py.errors import InferenceError
+from slayr_py.space import Encoder
 from slayr_py.study import ask, config_of, create_study, tell
-from slayr_py.study.model.compression import compress, off_the_border
+from slayr_py.study.model.compression import compress, compressed_unless_better, off_the_border
+from slayr_py.study.model.fit_cache import Cache
 from slayr_py.study.results.refits import feasibility_of
 from slayr_py.study.storage.attributes import suggestion_record
+from slayr_py.study.storage.trials import Results
 
 SPACE = ConfigurationSpace({name: (0.0, 1.0) for name in "abcd"})
 NAME = "constraint load"
@@ -64,6 +68,24 @@ def test_the_border_of_a_linear_constraint_is_known_from_few_values(quick):
 def test_a_constraint_whose_values_are_equal_has_no_choice(quick):
     study, _ = asked(lambda _: -2.0, 13, quick)
     assert "linear" not in suggestion_record(study.trials[13])["conditions"][NAME]
+
+
+def test_values_are_compressed_if_a_fit_fails_and_a_choice_is_made_once():
+    class Failing:
+        encoder = Encoder(SPACE)
+        fits = 0
+
+        def fit(self, *_, **__):
+            self.fits += 1
+            raise InferenceError("no mode was found")
+
+    gp, study, known = Failing(), create_study(SPACE), Cache(size=1)
+    configs = gp.encoder.sobol(14, 1)
+    for n in (12, 12, 13, 14):
+        values = np.array([linear(config) for config in configs[:n]])
+        chosen = compressed_unless_better(study, NAME, gp, Results([*range(n)], configs[:n], values), known)
+        assert not chosen.linear and np.array_equal(chosen.values, compress(values))
+    assert gp.fits == 2
 
 
 def test_compressed_constraints_keep_their_signs_order_and_scale():
