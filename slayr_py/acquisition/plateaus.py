@@ -14,9 +14,10 @@ each value, from the evaluations whose nearest point had it. All other evaluatio
 alike as long as little is known about one. The prior says that beside a point its value is mostly repeated.
 
 The criterion is multiplied by the probability of a new value to the power 1 + r, if there are plateaus. r is the number
-of repetitions of the best value in a row at the end: they say that the posterior is too sure of new values where the
-criterion is large. Repetitions of worse values do not: the factor itself leads to the corners of a space, and the more
-of them repeat the worst value, the less would count where an improvement is expected.
+of repetitions of the best value in a row at the end, of those with the values that the search has fixed: they say that
+the posterior is too sure of new values where the criterion is large. Repetitions of worse values do not: the factor
+itself leads to the corners of a space, and the more of them repeat the worst value, the less would count where an
+improvement is expected.
 Values may also repeat by chance, such as accuracies of few examples; then the nearest point has the repeated value no
 more often than any other point. So plateaus are assumed only if the Bayes factor of `_evidence` for them is above 1.
 """
@@ -51,6 +52,9 @@ class Outcomes(NamedTuple):
     leading: NDArray[np.bool_]
     """Shape (n,): which of them count as repetitions in a row, such as those with the best value."""
 
+    compared: NDArray[np.bool_]
+    """Shape (n,): which of them end a row unless they count; the others, as those of other contexts, do neither."""
+
 
 @dataclass(frozen=True, eq=False)
 class Plateaus:
@@ -76,8 +80,12 @@ class Plateaus:
         Raises
         ------
         DataError
-            If there are not n rows.
+            If there are not n rows, or for anything but `Outcomes`.
         """
+        if not isinstance(outcomes, Outcomes):
+            raise DataError(
+                f"outcomes is {outcomes!r:.200}; give slayr_py.acquisition.Outcomes(rows, leading, compared)"
+            )
         n = len(train)
         for name, array in outcomes._asdict().items():
             if len(array) != n:
@@ -103,7 +111,8 @@ class Plateaus:
             others = log_likelihood[~own].sum(axis=0) * min(1.0, _OTHERS / max(np.sum(~own), 1))
             posteriors.append(_posterior(log_likelihood[own].sum(axis=0) + others))
         repeated = np.stack(posteriors) @ _repetition(_DISTANCES).T
-        in_a_row = n - 1 - np.flatnonzero(~(repeats & outcomes.leading))[-1]
+        counts = (repeats & outcomes.leading)[outcomes.compared]
+        in_a_row = len(counts) - np.flatnonzero(np.append(True, ~counts))[-1]
         return cls(train, (1 + in_a_row) * np.log(np.maximum(1 - repeated, _SMALLEST))[value_of])
 
     def values(self, encoded: Encoded) -> FloatArray:

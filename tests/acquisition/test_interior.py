@@ -168,7 +168,7 @@ def test_plateaus_end_the_belief_unless_it_was_asked_for():
     options = {"best": -4.0, "t": 1, "exclude": configs}
 
     def found_in(posterior):
-        outcomes = Outcomes(posterior.targets.y, np.ones(16, dtype=bool))
+        outcomes = Outcomes(posterior.targets.y, *np.ones((2, 16), dtype=bool))
         suggestions = {
             i: suggest(posterior, rng=np.random.default_rng(0), interior=i, outcomes=outcomes, **options)
             for i in (False, None, True)

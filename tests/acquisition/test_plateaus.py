@@ -26,7 +26,7 @@ def steps(n):
 
 def plateaus(train, rows):
     """Return the factor if all repetitions count."""
-    return Plateaus.of(train, Outcomes(rows, np.ones(len(rows), dtype=bool)))
+    return Plateaus.of(train, Outcomes(rows, *np.ones((2, len(rows)), dtype=bool)))
 
 
 def test_distinct_values_have_no_plateaus():
@@ -110,6 +110,8 @@ def test_outcomes_of_other_observations_are_refused():
     train, values = steps(10)
     with pytest.raises(DataError, match="rows of outcomes has 9 rows; give one for each of the 10"):
         plateaus(train, values[:9])
+    with pytest.raises(DataError, match=r"outcomes is array\(.*; give slayr_py.acquisition.Outcomes\(rows, leading"):
+        Plateaus.of(train, values)
 
 
 def test_the_posterior_is_that_of_a_direct_sum():
@@ -148,7 +150,7 @@ def test_repetitions_of_worse_values_in_a_row_do_not_count():
     at = encoded((2.5, 0.5, "a"), (7, 0.1, "a"))
 
     def factor(n, leading):
-        return Plateaus.of(train[:n], Outcomes(values[:n], leading[:n])).values(at)
+        return Plateaus.of(train[:n], Outcomes(values[:n], leading[:n], np.ones(n, dtype=bool))).values(at)
 
     best = values == 0
     once = factor(44, best)
@@ -156,6 +158,21 @@ def test_repetitions_of_worse_values_in_a_row_do_not_count():
     np.testing.assert_allclose(factor(42, best), (1 + in_a_row) * factor(42, np.zeros(44, dtype=bool)), rtol=1e-12)
     np.testing.assert_array_equal(once, factor(44, np.zeros(44, dtype=bool)))
     assert np.all(factor(44, np.ones(44, dtype=bool)) < 4 * once)
+
+
+def test_evaluations_that_are_not_compared_neither_count_nor_end_a_row():
+    train, values = steps(40)
+    train = train.concatenate(encoded((0.2, 0.1, "a"), (9.8, 1.0, "b"), (1.8, 0.9, "a"), (9.9, 0.0, "b")))
+    values = np.concatenate([values, [0.0, 4.0, 0.0, 4.0]])
+    level = train.unit_values[:, ENCODER.names.index("level")]
+    at = encoded((2.5, 0.5, "a"), (7, 0.1, "a"))
+
+    def factor(compared):
+        return Plateaus.of(train, Outcomes(values, (values == 0) & (level == 0), compared)).values(at)
+
+    in_a_row = list(values[39::-1] == 0).index(False) + 2
+    once = factor(np.ones(44, dtype=bool))
+    np.testing.assert_allclose(factor(level == 0), (1 + in_a_row) * once, rtol=1e-12)
 
 
 def test_gradient():

@@ -179,14 +179,17 @@ class Proposal(AbstractContextManager["Proposal"]):
     def _outcomes(self, train: Encoded) -> Outcomes:
         """Return values and feasibility of each evaluation; the best value that the next one is compared with leads.
 
-        Of several objectives, and if nothing is feasible, all lead.
+        Of several objectives, and if nothing is feasible, all lead. Evaluations with other values than the fixed ones,
+        such as those of other contexts, are not compared.
         """
         first, *others = self.observed
         rows = np.column_stack([*(each.uncompressed for each in self.observed), first.feasible])
         leading = first.usable(train, self.fixed)
+        everything = np.ones(len(rows), dtype=np.bool_)
         if others or not leading.any():
-            return Outcomes(rows, np.ones(len(rows), dtype=np.bool_))
-        return Outcomes(rows, leading & (first.y == first.best_of(first.y[leading])))
+            return Outcomes(rows, everything, everything)
+        compared = everything if self.fixed is None else self.fixed.hold(train)
+        return Outcomes(rows, leading & (first.y == first.best_of(first.y[leading])), compared)
 
     @property
     def _prior(self) -> OptimumPrior | None:

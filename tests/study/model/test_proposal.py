@@ -425,6 +425,18 @@ def test_far_values_that_differ_are_no_plateau(plane):
     assert outcomes.leading.tolist() == [True, *[False] * 5]
 
 
+def test_evaluations_of_another_context_do_not_end_a_row_of_repetitions(plane):
+    study = create_study(plane, n_initial=6, seed=1)
+    for context, value in zip([2.0, 3.0] * 3, (0.2, 0.1, 0.3, 0.4, 0.2, 0.5), strict=True):
+        tell(study, ask(study, context={"x": context}), value)
+    observed = observations(study, plane)
+    encoder = Encoder(plane)
+    made = proposal.Proposal(None, study, None, [observed], set(), (), None, encoder.fix({"x": 2.0}))
+    outcomes = made._outcomes(encoder.encode(observed.configs))
+    assert outcomes.leading.tolist() == [True, False, False, False, True, False]
+    assert outcomes.compared.tolist() == [True, False] * 3
+
+
 @pytest.mark.parametrize(
     "options",
     [
