@@ -21,6 +21,8 @@ _SCALED_BY = 10  # trials that scale the values of a constraint: about an initia
 _DUE = (11, 13, 16, 20, 24, 36, 54, 81)
 """Numbers of values at which their form is chosen."""
 
+_JUMP = 10.0  # times all values before: with a larger one, which would decide the scale, the form is chosen again
+
 
 def compress(values: FloatArray) -> FloatArray:
     """Compress the tails of constraint values (n,), in the order of the trials: asinh(c / s), s from the first trials.
@@ -31,7 +33,11 @@ def compress(values: FloatArray) -> FloatArray:
     s is the median of the first `_SCALED_BY` |c| that are not 0. The median over all trials shrinks when the loop
     converges to a border, until the compressed values are a step there.
     """
-    return np.arcsinh(off_the_border(values) / _scale(values))
+    moved, scale = off_the_border(values), _scale(values)
+    with np.errstate(over="ignore"):
+        ratios = moved / scale
+        beyond = np.copysign(np.log(2.0) + np.log(np.maximum(np.abs(moved), scale)) - np.log(scale), moved)
+    return np.where(np.isfinite(ratios), np.arcsinh(ratios), beyond)
 
 
 def off_the_border(values: FloatArray) -> FloatArray:
@@ -54,13 +60,14 @@ def compressed_unless_better(
 ) -> Results:
     """Return the values of a constraint as the model learns them: compressed, or as they are, which is noted.
 
-    The first 11, 13, 16, 20, ... values by trial number decide, of these numbers the largest there is. Either form is
-    fitted at its mode; the one with the larger leave-one-out log density of the values is taken. With fewer values, or
-    if a fit fails, they are compressed. ``known`` has earlier choices.
+    The first 11, 13, 16, 20, ... values by trial number decide, of these numbers the largest there is, or those up to a
+    later one that is more than ten times as large as all before. Either form is fitted at its mode; the one with the
+    larger leave-one-out log density of the values is taken. With fewer values, or if a fit fails, they are compressed.
+    ``known`` has earlier choices.
     """
-    n = max((number for number in _DUE if number <= len(results.values)), default=0)
+    n = _deciding(results.values)
     first = Results(results.numbers[:n], results.configs[:n], results.values[:n])
-    if n == 0 or np.ptp(first.values) == 0:
+    if n == 0 or np.all(first.values == first.values[0]):
         return as_learned(results, linear=False)
     key = fit_key(study, f"{name} on {gp.encoder.logarithmic}", first, [first.values], 1, AT_MODE)
     return as_learned(results, known.get(key, lambda: _predict_better_as_they_are(gp, first)))
@@ -72,12 +79,21 @@ def as_learned(results: Results, linear: bool) -> Results:
     return results._replace(values=learned, linear=linear)
 
 
+def _deciding(values: FloatArray) -> int:
+    """Return how many of the first values decide on their form; 0 if they are too few."""
+    sizes = np.abs(values)
+    jumps = 2 + np.flatnonzero(sizes[1:] / _JUMP > np.maximum.accumulate(sizes)[:-1])
+    return max((n for n in (*_DUE, *jumps.tolist()) if _DUE[0] <= n <= len(values)), default=0)
+
+
 def _predict_better_as_they_are(gp: GaussianProcess, results: Results) -> bool:
     def log_density(linear: bool) -> float:
         mode = gp.fit(results.configs, as_learned(results, linear).values, options=AT_MODE)
         return float(mode.parts[0].leave_one_out.elpd.sum())
 
-    log_slope = -0.5 * np.log(off_the_border(results.values) ** 2 + _scale(results.values) ** 2).sum()
+    # Squares of 1e200 are infinite, and so may the hypotenuse of two of the largest numbers be.
+    halves = np.hypot(0.5 * off_the_border(results.values), 0.5 * _scale(results.values))
+    log_slope = -np.sum(np.log(halves) + np.log(2.0))
     try:
         return log_density(linear=True) > log_density(linear=False) + float(log_slope)
     except InferenceError:
@@ -86,4 +102,4 @@ def _predict_better_as_they_are(gp: GaussianProcess, results: Results) -> bool:
 
 def _scale(values: FloatArray) -> float:
     sizes = np.abs(values[values != 0])
-    return float(np.median(sizes[:_SCALED_BY])) if len(sizes) else 1.0
+    return 2.0 * float(np.median(0.5 * sizes[:_SCALED_BY])) if len(sizes) else 1.0  # a sum of two may be infinite

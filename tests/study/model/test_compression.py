@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
 
 from slayr_py.errors import InferenceError
+from slayr_py.inference.observed import standardisation
 from slayr_py.space import Encoder
 from slayr_py.study import ask, config_of, create_study, tell
 from slayr_py.study.model.compression import compress, compressed_unless_better, off_the_border
@@ -86,6 +89,57 @@ def test_values_are_compressed_if_a_fit_fails_and_a_choice_is_made_once():
         chosen = compressed_unless_better(study, NAME, gp, Results([*range(n)], configs[:n], values), known)
         assert not chosen.linear and np.array_equal(chosen.values, compress(values))
     assert gp.fits == 2
+
+
+class Normal:
+    """A model that predicts a normal distribution with the mean and standard deviation of the values."""
+
+    encoder = Encoder(SPACE)
+
+    def __init__(self):
+        self.fitted = []
+
+    def fit(self, configs, values, **_):
+        self.fitted.append(len(values))
+        mean, sd = standardisation(values)
+        elpd = -0.5 * (values / sd - mean / sd) ** 2 - np.log(sd)
+        return SimpleNamespace(parts=[SimpleNamespace(leave_one_out=SimpleNamespace(elpd=elpd))])
+
+
+def chosen_form(gp, values):
+    configs = Normal.encoder.sobol(len(values), 1)
+    results = Results([*range(len(values))], configs, values)
+    return compressed_unless_better(create_study(SPACE), NAME, gp, results, Cache())
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e300, 1e-250])
+def test_the_form_does_not_depend_on_the_unit(unit):
+    tails = np.sinh(np.linspace(-5.0, 5.0, 13))
+    with np.errstate(over="raise", divide="raise", invalid="raise"):
+        assert not chosen_form(Normal(), unit * tails).linear
+        assert chosen_form(Normal(), unit * np.linspace(-5.0, 5.0, 13)).linear
+
+
+def test_the_form_is_chosen_again_at_a_value_that_is_far_larger_than_all_before():
+    """It would decide the scale of values that are learned as they are, until the next choice or for ever."""
+    values = np.tile(np.linspace(-1.0, 1.0, 10), 10)
+    gp = Normal()
+    assert chosen_form(gp, values).linear and gp.fitted == [81, 81]
+    values[90] = 9.0
+    assert chosen_form(gp, values).linear and gp.fitted[2:] == [81, 81]
+    values[93] = 1e6
+    assert not chosen_form(gp, values).linear and gp.fitted[4:] == [94, 94]
+    values[93], values[9] = 1.0, 1e6  # ten values are too few for a choice
+    assert chosen_form(gp, values[:10]).linear is False and len(gp.fitted) == 6
+
+
+def test_the_largest_numbers_are_compressed():
+    largest = np.finfo(np.float64).max
+    with np.errstate(over="raise", divide="raise", invalid="raise"):
+        compressed = compress(np.array([0.5, -0.5, 0.5, largest, -largest]))
+        np.testing.assert_allclose(compress(np.full(10, largest)), np.arcsinh(1.0))
+    np.testing.assert_allclose(compressed[3:], np.array([1, -1]) * (np.log(largest) + np.log(4.0)))
+    assert not chosen_form(Normal(), np.append(np.linspace(-1, 1, 12), largest)).linear
 
 
 def test_compressed_constraints_keep_their_signs_order_and_scale():
