@@ -83,7 +83,7 @@ class OutputFits:
         stream = np.random.SeedSequence([self.seed, zlib.crc32(name.encode()), max(results.numbers) + 1])
         last = None
         if self.warm_starts:
-            last = last_warm_start(self.study, self.number, gp, options, results.numbers, name)
+            last = last_warm_start(self.study, self.number, gp, options, results.numbers, name, results.linear)
         start = None if last is None else last.start
         seed = as_stan_seed(stream)
         key = fit_key(self.study, name, results, [results.values], seed, options)

@@ -31,7 +31,7 @@ from slayr_py.study.storage.costs import log_costs
 from slayr_py.study.storage.fit_records import keys, space_of_fit, with_stored_once
 from slayr_py.study.storage.objectives import goal_of, goals_of
 from slayr_py.study.storage.pieces import stored
-from slayr_py.study.storage.suggestion import SuggestionRecord
+from slayr_py.study.storage.suggestion import SuggestionRecord, was_linear
 from slayr_py.study.storage.trials import Results, from_ranges, observations, to_ranges
 from slayr_py.threads import ignoring_underflow
 
@@ -175,7 +175,7 @@ def _treatment(record: SuggestionRecord, name: str) -> tuple[list[int], bool]:
     entry = record.get("conditions", {}).get(name)
     if not isinstance(entry, Mapping):
         return [], False
-    return from_ranges(entry.get("penalties", ())), entry.get("linear", False) is True
+    return from_ranges(entry.get("penalties", ())), was_linear(record, name)
 
 
 @ignoring_underflow

@@ -17,10 +17,18 @@ from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, FitOptions, GaussianProcess, Posterior, WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import LOGARITHMIC, jsonable
-from slayr_py.study.storage.attributes import FIT_KEY, KERNEL_KEY, SHARED_KEY, START_KEY, study_record
+from slayr_py.study.storage.attributes import (
+    FIT_KEY,
+    KERNEL_KEY,
+    SHARED_KEY,
+    START_KEY,
+    study_record,
+    suggestion_record,
+)
 from slayr_py.study.storage.objectives import goals_of
 from slayr_py.study.storage.pieces import store_in_study, store_in_trial, stored
 from slayr_py.study.storage.reading import trials_of
+from slayr_py.study.storage.suggestion import was_linear
 from slayr_py.study.storage.trials import to_ranges
 
 _SHARED = ("program", "machine", "priors")  # entries of a record
@@ -143,12 +151,19 @@ def keys(name: str = "") -> tuple[str, str]:
 
 
 def last_warm_start(
-    study: Study, number: int, gp: GaussianProcess, options: FitOptions, observed: Sequence[int], name: str = ""
+    study: Study,
+    number: int,
+    gp: GaussianProcess,
+    options: FitOptions,
+    observed: Sequence[int],
+    name: str = "",
+    linear: bool = False,
 ) -> LastStart | None:
     """Return the warm start stored by the latest fit before trial ``number``, or None if this model cannot use it.
 
     Fits to the same trials ``observed`` are skipped, so that a process that repeats such a fit after an interruption
-    has the same start.
+    has the same start. ``linear`` says whether the values of a constraint are not compressed: the fit to the others is
+    that of another function.
     """
     fit_key, start_key = keys(name)
     ranges = to_ranges(observed)
@@ -158,7 +173,7 @@ def last_warm_start(
         if fitted == ranges:
             continue
         if earlier.number < number and start_key in earlier.user_attrs:
-            if fit.get("auto_warp") != gp.model.auto_warp:
+            if fit.get("auto_warp") != gp.model.auto_warp or was_linear(suggestion_record(earlier), name) is not linear:
                 return None
             try:
                 if space_of_fit(study, fit).get(LOGARITHMIC, []) != list(gp.encoder.logarithmic):

@@ -199,6 +199,12 @@ class SuggestionRecord(TypedDict, total=False):
     """Reason for the absence of a model, of a random suggestion."""
 
 
+def was_linear(record: SuggestionRecord, name: str) -> bool:
+    """Return whether a model of feasibility was fitted to the values of a constraint without their compression."""
+    entry: Any = record.get("conditions", {}).get(name)
+    return isinstance(entry, Mapping) and entry.get("linear", False) is True
+
+
 def _container(hint: Any) -> type | None:
     """Return the type of JSON that an entry with tables or a list has to have; None for numbers and texts."""
     if isinstance(hint, type) and issubclass(hint, dict):  # also of a TypedDict

@@ -15,7 +15,9 @@ from slayr_py.study import ask, config_of, create_study, tell
 from slayr_py.study.model.compression import compress, compressed_unless_better, off_the_border
 from slayr_py.study.model.fit_cache import Cache
 from slayr_py.study.results.refits import feasibility_of
-from slayr_py.study.storage.attributes import suggestion_record
+from slayr_py.study.storage.attributes import FIT_KEY, suggestion_record
+from slayr_py.study.storage.pieces import stored
+from slayr_py.study.storage.suggestion import was_linear
 from slayr_py.study.storage.trials import Results
 
 SPACE = ConfigurationSpace({name: (0.0, 1.0) for name in "abcd"})
@@ -54,6 +56,20 @@ def test_the_form_that_predicts_the_values_better_is_learned_recorded_and_replay
     assert suggestion_record(study.trials[n])["conditions"][NAME].get("linear", False) is kept
     learned = off_the_border(loads) if kept else compress(loads)
     assert feasibility_of(study, n)[NAME].y_sd == pytest.approx(learned.std(ddof=1))
+
+
+@pytest.mark.stan
+def test_a_fit_does_not_start_from_that_of_the_other_form(quick):
+    study = create_study(SPACE, n_initial=9, seed=1, **quick)
+    for _ in range(13):
+        trial = ask(study)
+        config = config_of(trial)
+        trial.set_constraint("load", linear(config))
+        tell(study, trial, config["a"] - config["d"])
+    forms = [was_linear(suggestion_record(trial), NAME) for trial in study.trials[9:]]
+    starts = [stored(trial.user_attrs, f"{FIT_KEY}:{NAME}")["start"] for trial in study.trials[9:]]
+    assert forms == [False, False, True, True]
+    assert [start is not None for start in starts] == [False, True, False, True]
 
 
 @pytest.mark.stan
