@@ -294,3 +294,12 @@ def test_a_context_needs_the_sampler(plane):
     study.sampler = optuna.samplers.RandomSampler()
     with pytest.raises(DataError, match="only a StanGPSampler suggests in a context"):
         ask(study, context={"x": np.float64(1.0)})
+
+
+def test_fixed_values_that_are_ignored_are_named_once_without_those_that_are_replaced(recwarn):
+    study = create_study(forbidden(), n_initial=8, seed=1, fixed={"x": 0.5, "b": "u"})
+    for x in (0.1, 0.2, 0.3):
+        study.enqueue_trial({"a": "q", "x": x})
+        assert ask(study).params["x"] == x
+    texts = [str(each.message) for each in recwarn if "are ignored" in str(each.message)]
+    assert len(texts) == 1 and texts[0].startswith("the fixed values {'b': 'u'} are ignored where {")

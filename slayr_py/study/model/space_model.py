@@ -366,9 +366,9 @@ class SpaceModel:
         for values in given:
             with suppress(SpaceError):
                 if (fixed := fix_given(self.encoder, values)) is not None:
-                    if kept:
-                        text = f"the fixed values {kept} are ignored where {dict(fixed.values)} are given"
-                        self.session.warn(f"{text}: no configuration has all of them", about=text)
+                    if ignored := {name: value for name, value in kept.items() if name not in fixed.values}:
+                        text = f"the fixed values {ignored} are ignored where {dict(fixed.values)} are given"
+                        self.session.warn(f"{text}: no configuration has all of them", about=f"ignored {ignored}")
                     return fixed
         return self.fixed  # the given values are illegal: `suggest_all` would have failed the trial, Optuna has not
 
