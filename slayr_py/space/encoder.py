@@ -12,7 +12,7 @@ vectors (len(space), n) : ConfigSpace's own encoding, see :mod:`slayr_py.space.r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -438,10 +438,19 @@ class Encoder(Layout):
             [""] * len(configs) if self.region is None else self.region.broken(self._numbers(configs), configs.active)
         )
 
-    def outside(self, config: Configuration) -> str:
-        """Describe the constraint on inputs that a recorded configuration violates; a small violation is rounding."""
-        encoded = self.encode([config])
-        return "" if self.inside(encoded, recorded=True)[0] else self.broken(encoded)[0]
+    def outside(self, configs: Sequence[Configuration]) -> list[str]:
+        """Describe the constraint on inputs that each recorded configuration violates; small violations are rounding.
+
+        A text is empty if all hold.
+        """
+        if self.region is None or not configs:
+            return [""] * len(configs)
+        encoded = self.encode(configs)
+        texts = [""] * len(configs)
+        rows = np.flatnonzero(~self.inside(encoded, recorded=True))
+        for row, text in zip(rows, self.broken(encoded[rows]), strict=True):
+            texts[row] = text
+        return texts
 
     def _check_region(self, region: Region) -> None:
         """Check that some configuration satisfies the constraints on inputs."""

@@ -149,15 +149,20 @@ class DeclaredSpace(SpaceModel):
         return draw_independent(study, trial, name, distribution, self.bind(study))
 
     def after_evaluation(self, study: Study, trial: FrozenTrial) -> None:
-        """Mark a trial that violates a constraint on inputs, with a warning: it is never the best one.
+        """Mark a trial that violates a constraint on inputs, with a warning at the first: it is never the best one.
 
         Optuna evaluates enqueued values and those of its `PartialFixedSampler` whether or not they are legal.
         """
-        config = to_configuration(self.space, trial.params)
-        if config is not None and (broken := self.encoder.outside(config)):
+        if self.encoder.region is None or (config := to_configuration(self.space, trial.params)) is None:
+            return
+        self.is_unchecked(study, trial)  # not to be compared again for a warning
+        if broken := self.encoder.outside([config])[0]:
             set_trial_attribute(study, trial, OUTSIDE_KEY, broken)
-            text = f"trial {trial.number}: {broken}; the model learns from it, but it is never the best one"
-            self.session.warn(text, about=f"outside {study.study_name} {trial.number}")
+            self.session.warn(
+                f"trial {trial.number}: {broken}; the model learns from it, but it is never the best one. Neither are "
+                "later trials outside the constraints on inputs, which are marked without a warning",
+                about=f"outside {study.study_name}",
+            )
 
     def ask_batch(self, study: Study, q: int) -> list[Trial]:
         """Start q trials and suggest all their parameters; others replace trials that were enqueued wrongly."""

@@ -32,7 +32,7 @@ from slayr_py.study.model.proposer import Proposer, warn_of_far_values
 from slayr_py.study.model.scales import Scales, better_scales, given_up_text, scales_text
 from slayr_py.study.model.session import Phase, Session
 from slayr_py.study.model.surrogate import Surrogate, surrogate_of
-from slayr_py.study.storage.attributes import CONTEXT_KEY, given_values, has_history, suggestion_record
+from slayr_py.study.storage.attributes import CONTEXT_KEY, OUTSIDE_KEY, given_values, has_history
 from slayr_py.study.storage.costs import check_cost_name
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.optuna_private import enqueued_values, partly_fixed
@@ -250,19 +250,32 @@ class SpaceModel:
             )
 
     def _warn_of_added(self, study: Study) -> None:
-        """Warn once of complete trials of other origin that violate constraints on inputs, which cannot be marked."""
+        """Warn once of complete trials that violate constraints on inputs and are not marked: they cannot be any more.
+
+        They were added to the study, or told without the sampler.
+        """
         if self.encoder.region is None:
             return
-        for trial in trials_of(study, (TrialState.COMPLETE,)):
-            if suggestion_record(trial) or not self.session.is_first(f"{study.study_name}, added {trial.number}"):
-                continue
-            config = trial_configuration(trial, self.space)
-            if config is not None and (broken := self.encoder.outside(config)):
-                self.session.warn(
-                    f"trial {trial.number}, which the sampler has not suggested: {broken}, but it may be the best one; "
-                    "past experiments given as history= never are",
-                    about=f"outside {study.study_name} {trial.number}",
-                )
+        complete = trials_of(study, (TrialState.COMPLETE,))
+        unmarked = [trial for trial in complete if OUTSIDE_KEY not in trial.user_attrs]
+        unchecked = [trial for trial in unmarked if self.is_unchecked(study, trial)]
+        read = [(trial.number, trial_configuration(trial, self.space)) for trial in unchecked]
+        known = [(number, config) for number, config in read if config is not None]
+        texts = self.encoder.outside([config for _, config in known])
+        found = {number: text for (number, _), text in zip(known, texts, strict=True) if text}
+        if found:
+            numbers = list(found)
+            first = f" (trial {numbers[0]})" * (len(found) > 1)
+            one = "it" if len(found) == 1 else "they"
+            self.session.warn(
+                f"{trials_text(numbers)}, added or told without the sampler: {found[numbers[0]]}{first}, but {one} may "
+                "be the best; past experiments given as history= never are",
+                about=f"added {study.study_name} {numbers}",
+            )
+
+    def is_unchecked(self, study: Study, trial: FrozenTrial) -> bool:
+        """Return whether this is the first time that a trial is compared with the constraints on inputs."""
+        return self.session.is_first(f"{study.study_name}, checked {trial.number}")
 
     def warn_of_repetition(self, study: Study, trial: FrozenTrial, record: SuggestionRecord) -> None:
         """Warn once if a suggestion repeats a configuration of an exact study, because no other is left.

@@ -130,9 +130,10 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes | None =
     named = [(row.name, _experiment(row, encoder)) for row in rows]
     experiments = [experiment for _, experiment in named]
     if outside := [f"{name}: {experiment.outside}" for name, experiment in named if experiment.outside]:
-        others = f", and {len(outside) - 1} other experiments violate constraints" * (len(outside) > 1)
-        text = "; the model learns from them, but they are never the best"
-        _warn(f"{outside[0]}{others}{text}")
+        n = len(outside) - 1
+        others = f", and {n} other experiment{'s violate' if n > 1 else ' violates'} constraints" * (n > 0)
+        text = "them, but they are" if n else "it, but it is"
+        _warn(f"{outside[0]}{others}; the model learns from {text} never the best")
     return [experiment for experiment in experiments if experiment.params or experiment.values is not None]
 
 
@@ -440,7 +441,9 @@ def _experiment(row: _Row, encoder: Encoder) -> Experiment:
         return Experiment({}, None)
     try:
         config = encoder.configuration(given)
-        return Experiment(to_params(config), complete, _errors(row), row.pending, encoder.outside(config), row.cost)
+        return Experiment(
+            to_params(config), complete, _errors(row), row.pending, encoder.outside([config])[0], row.cost
+        )
     except SpaceError as error:
         raise SpaceError(f"{row.name}: {error}") from None
 

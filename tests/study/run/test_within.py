@@ -11,6 +11,7 @@ from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 from slayr_py.study import StanGPSampler, ask, create_study, tell
+from slayr_py.study.storage.attributes import OUTSIDE_KEY
 
 
 def mixture() -> ConfigurationSpace:
@@ -65,7 +66,7 @@ def test_past_experiments_outside_inform_the_model_and_are_not_compared():
 @pytest.mark.stan
 def test_if_no_past_experiment_is_inside_improvement_is_measured_from_predictions_inside():
     history = [({"x1": 0.9, "x2": 0.8, "x3": 0.7}, 1.0), ({"x1": 0.1, "x2": 0.2, "x3": 0.1}, 2.0)]
-    with pytest.warns(UserWarning, match="is violated"):
+    with pytest.warns(UserWarning, match="is violated by 1.4, and 1 other experiment violates constraints; "):
         study = create_study(mixture(), within=[SUM], history=history, n_initial=2, seed=1, method="map")
     trial = ask(study)
     assert abs(sum(trial.params.values()) - 1) <= 1e-9
@@ -106,8 +107,42 @@ def test_a_trial_outside_that_optuna_evaluates_or_adds_is_not_silently_the_best(
     study.add_trial(
         optuna.create_trial(params={"x1": 0.7, "x2": 0.8}, distributions=inside[0].distributions, value=0.0)
     )
-    with pytest.warns(UserWarning, match="trial 4, .* not suggested: 'narrow' is violated, but it may be"):
+    with pytest.warns(UserWarning, match="trial 4, added .*: 'narrow' is violated, but it may be"):
         study.optimize(evaluate, n_trials=1)
+
+
+@pytest.mark.stan
+def test_several_trials_outside_have_one_warning(recwarn):
+    space = {"x1": (0.0, 1.0), "x2": (0.0, 1.0)}
+
+    def evaluate(trial):
+        return sum((trial.suggest_float(name, 0.0, 1.0) - 0.8) ** 2 for name in space)
+
+    study = optuna.create_study(sampler=StanGPSampler(space, within=[narrow], n_initial=2, seed=1, method="map"))
+    for x2 in (0.6, 0.7, 0.8):
+        study.enqueue_trial({"x1": 0.8, "x2": x2})
+    study.optimize(evaluate, n_trials=4)
+    assert [OUTSIDE_KEY in trial.user_attrs for trial in study.trials] == [True, True, True, False]
+    given = study.trials[3].distributions
+    for x2 in (0.6, 0.7):
+        study.add_trial(optuna.create_trial(params={"x1": 0.7, "x2": x2}, distributions=given, value=0.0))
+    study.optimize(evaluate, n_trials=2)
+    texts = [str(each.message) for each in recwarn if "is violated" in str(each.message)]
+    assert len(texts) == 2 and texts[0].startswith("trial 0: 'narrow' is violated; ")
+    assert texts[1].startswith("trials 4, 5, added or told without the sampler: 'narrow' is violated (trial 4), but")
+
+
+@pytest.mark.stan
+def test_a_trial_outside_that_was_told_without_the_sampler_has_a_warning():
+    storage = optuna.storages.InMemoryStorage()
+    study = create_study({"x1": (0.0, 1.0), "x2": (0.0, 1.0)}, storage=storage, study_name="told", within=[narrow])
+    study.enqueue_trial({"x1": 0.8, "x2": 0.8})
+    trial = study.ask()
+    for name in ("x1", "x2"):
+        trial.suggest_float(name, 0.0, 1.0)
+    optuna.load_study(study_name="told", storage=storage).tell(trial.number, 0.0)
+    with pytest.warns(UserWarning, match="trial 0, added or told without the sampler: 'narrow' is violated, but it"):
+        ask(study)
 
 
 def test_a_stored_study_keeps_its_constraints():
