@@ -116,6 +116,7 @@ class SpaceModel:
         self._prepared = False
         self._scales: Cache[Scales] = Cache()
         self._rescaled: dict[tuple[str, ...], SpaceModel] = {}
+        self._replaced: Cache[Fixed | None] = Cache()
 
     def _initial_configs(self, configs: Iterable[Mapping[str, Any]] | pd.DataFrame) -> list[Configuration]:
         """Return the initial configurations of the user with the fixed values, without those that these make equal."""
@@ -368,10 +369,15 @@ class SpaceModel:
     def _fixed_by(self, *given: Mapping[str, Any]) -> Fixed | None:
         """Return the sampler's fixed values, replaced by the first of the given ones that a configuration has.
 
-        Values of the sampler that cannot occur together with them are ignored, with a warning.
+        Values of the sampler that cannot occur together with them are ignored, with a warning. The last results are
+        kept, since it takes thousands of calls of a function among the constraints on inputs to find that it excludes
+        values.
         """
         if not given[0].keys() & set(self.encoder.names):
             return self.fixed
+        return self._replaced.get(repr((self.encoder.logarithmic, given)), lambda: self._replaced_by(given))
+
+    def _replaced_by(self, given: Sequence[Mapping[str, Any]]) -> Fixed | None:
         kept = {} if self.fixed is None else dict(self.fixed.values)
         with suppress(SpaceError):
             if (fixed := fix_given(self.encoder, {**kept, **given[0]})) is not None:

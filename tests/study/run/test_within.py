@@ -132,6 +132,23 @@ def test_several_trials_outside_have_one_warning(recwarn):
     assert texts[1].startswith("trials 4, 5, added or told without the sampler: 'narrow' is violated (trial 4), but")
 
 
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_that_a_function_excludes_given_values_is_found_out_once():
+    """A `PartialFixedSampler` gives all trials the same values."""
+    called = []
+
+    def left(config):
+        called.append(config)
+        return config["x1"] < 0.5
+
+    sampler = StanGPSampler({"x1": (0.0, 1.0), "x2": (0.0, 1.0)}, within=[left], n_initial=3, seed=1)
+    study = optuna.create_study(sampler=optuna.samplers.PartialFixedSampler({"x1": 0.8}, sampler))
+    for _ in range(2):
+        called.clear()
+        assert study.ask().suggest_float("x1", 0.0, 1.0) == 0.8
+    assert len(called) < 1000
+
+
 @pytest.mark.stan
 def test_a_trial_outside_that_was_told_without_the_sampler_has_a_warning():
     storage = optuna.storages.InMemoryStorage()
