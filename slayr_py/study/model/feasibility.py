@@ -58,7 +58,9 @@ class FeasibilityModels:
         InferenceError
             If Stan fails.
         """
-        return [fits.fit(name, gp, results, options) for name, gp, results in self._models(fits, penalties)]
+        models = list(self._models(fits, penalties))
+        fits.cache.leave_room_for(len(models))
+        return [fits.fit(name, gp, results, options) for name, gp, results in models]
 
     def _models(self, fits: OutputFits, penalties: Sequence[int]) -> Iterator[tuple[str, GaussianProcess, Results]]:
         if self.failures == "learn":

@@ -14,7 +14,7 @@ from slayr_py.study.storage.trials import Observations, Results
 
 _Result = TypeVar("_Result")
 
-_FITS = 32  # more than one suggestion with several objectives and constraints needs
+_FITS = 32  # more than one suggestion with several objectives and a few constraints needs
 
 
 def fit_key(
@@ -38,6 +38,10 @@ class Cache(Generic[_Result]):
     def __reduce__(self) -> tuple[Any, ...]:
         """Omit the results, which are large."""
         return type(self), (self._size,)
+
+    def leave_room_for(self, further: int) -> None:
+        """Keep as many results more than by default, such as the fits to constraints that one suggestion needs."""
+        self._size = max(self._size, _FITS + further)
 
     def get(self, key: Hashable, compute: Callable[[], _Result]) -> _Result:
         """Return the result of a key; compute it unless it is one of the latest."""

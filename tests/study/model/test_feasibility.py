@@ -200,6 +200,23 @@ def test_an_unknown_error_of_several_objectives_may_be_given_once(given):
 
 
 @pytest.mark.stan
+def test_suggestions_share_the_fits_to_many_constraints(quick, monkeypatch):
+    study = create_study(SPACE, n_initial=3, seed=1, **quick)
+    for _ in range(3):
+        trial = ask(study)
+        for i in range(33):
+            trial.set_constraint(f"bound {i:02}", i - 40.0 * config_of(trial)["x"])
+        tell(study, trial, config_of(trial)["x"])
+    fitted = []
+    fit = GaussianProcess.fit
+    monkeypatch.setattr(GaussianProcess, "fit", lambda *args, **options: fitted.append(1) or fit(*args, **options))
+    ask(study)
+    assert len(fitted) == 34
+    ask(study)
+    assert len(fitted) == 34
+
+
+@pytest.mark.stan
 @pytest.mark.parametrize("space", [SPACE, None])
 def test_a_study_goes_on_after_an_unknown_error(space, quick):
     def measured(trial):
