@@ -184,12 +184,12 @@ class Proposal(AbstractContextManager["Proposal"]):
         """
         first, *others = self.observed
         rows = np.column_stack([*(each.uncompressed for each in self.observed), first.feasible])
-        leading = first.usable(train, self.fixed)
         everything = np.ones(len(rows), dtype=np.bool_)
-        if others or not leading.any():
-            return Outcomes(rows, everything, everything)
         compared = everything if self.fixed is None else self.fixed.hold(train)
-        return Outcomes(rows, leading & (first.y == first.best_of(first.y[leading])), compared)
+        usable = compared & first.feasible
+        if others or not usable.any():
+            return Outcomes(rows, everything, everything)
+        return Outcomes(rows, usable & (first.y == first.best_of(first.y[usable])), compared)
 
     @property
     def _prior(self) -> OptimumPrior | None:

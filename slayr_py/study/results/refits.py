@@ -164,18 +164,13 @@ def last_feasibility(study: Study) -> dict[str, Posterior]:
 def last_penalties(study: Study) -> list[int]:
     """Return the numbers of the complete trials that count as failures in `last_feasibility`."""
     numbers = fitted_numbers(study)
-    return _treatment(suggestion_record(_trial(study, numbers[-1])), SUCCESS)[0] if numbers else []
+    return _penalties(suggestion_record(_trial(study, numbers[-1])), SUCCESS) if numbers else []
 
 
-def _treatment(record: SuggestionRecord, name: str) -> tuple[list[int], bool]:
-    """Return the complete trials that count as failures in a model of feasibility, and whether its values are linear.
-
-    Linear are values of a constraint that are not compressed.
-    """
+def _penalties(record: SuggestionRecord, name: str) -> list[int]:
+    """Return the numbers of the complete trials that count as failures in a model of feasibility."""
     entry = record.get("conditions", {}).get(name)
-    if not isinstance(entry, Mapping):
-        return [], False
-    return from_ranges(entry.get("penalties", ())), was_linear(record, name)
+    return from_ranges(entry.get("penalties", ())) if isinstance(entry, Mapping) else []
 
 
 @ignoring_underflow
@@ -197,8 +192,8 @@ def feasibility_of(study: Study, number: int) -> dict[str, Posterior]:
     posteriors = {}
     for name in names if isinstance(names, Mapping) else ():
         with _report_damage(study, number):
-            penalties, linear = _treatment(suggestion, name)
-        read = partial(feasibility_results, name=name, penalties=penalties, linear=linear)
+            penalties = _penalties(suggestion, name)
+        read = partial(feasibility_results, name=name, penalties=penalties, linear=was_linear(suggestion, name))
         posteriors[name] = _output_again(study, number, name, read)
     return posteriors
 
