@@ -60,7 +60,7 @@ VARIANTS = {
     "asinh, median of the first ten, LogNormal(-7, 0.5)": Variant(compress, sl.LogNormal(-7.0, 0.5)),
     "asinh, median of the first ten, LogNormal(-9, 0.5)": Variant(compress, EXACT_CONSTRAINTS),
 }
-"""The first is the package's earlier model, the last is its model."""
+"""The first is the package's earlier model, the last is its model of values that it compresses."""
 
 
 def score(key: dict[str, Any], run: pd.DataFrame, method: str) -> float:
