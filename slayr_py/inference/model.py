@@ -269,9 +269,9 @@ class Model:
 
     @classmethod
     def fromdict(cls, values: Mapping[str, Any], within: Within | None = None) -> Self:
-        """Construct a model from :meth:`asdict`, which lacks the constraints ``within`` on inputs."""
+        """Construct a model from :meth:`asdict`; ``within`` replaces the recorded constraints on inputs."""
         priors = {name: prior_from_dict(prior) for name, prior in values["priors"].items()}
-        encoder = as_encoder(encoder_from_json(values["space"]), within)
+        encoder = encoder_from_json(values["space"], within)
         kernel = from_name(values["kernel"]["name"], encoder, **values["kernel"]["options"])
         floor = float(values["noise_floor"])
         options = {"auto_warp": values["auto_warp"], "left_out": tuple(values["left_out"])}

@@ -13,7 +13,7 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from slayr_py.arguments import check_integer
-from slayr_py.errors import DataError, level_outside
+from slayr_py.errors import DataError, level_outside, listed
 from slayr_py.inference.diagnostics.arviz_tree import prepare, to_arviz
 from slayr_py.inference.diagnostics.checks import Diagnostics
 from slayr_py.inference.mixture import Alone, Mixture, Weighted, names_of
@@ -477,7 +477,7 @@ class Posterior:
         The folder is created if it does not exist. A posterior in the folder is replaced, whatever its format. The
         folder of a stack has a subfolder for each part, and ``stack.json`` with the weights and messages. If saving
         fails, an older posterior stays. If the process is killed while it replaces the files, `load` raises an error.
-        Constraints on inputs are not saved, with a warning.
+        Of functions among the constraints on inputs only the names are saved, with a warning.
 
         Parameters
         ----------
@@ -493,9 +493,10 @@ class Posterior:
         """
         path = Path(folder)
         self._mixture.save(path, format)
-        if within := self.encoder.within:
+        if functions := [each["function"] for each in self.encoder.within if not isinstance(each, str)]:
             warnings.warn(
-                f"the constraints on inputs {within} are not saved: a search with the loaded posterior ignores them",
+                f"functions among the constraints on inputs ({listed(functions)}) are saved by name only: a search "
+                "with the loaded posterior ignores them",
                 UserWarning,
                 stacklevel=level_outside(),
             )

@@ -20,6 +20,7 @@ from slayr_py.space.reading import rows_of
 from slayr_py.space.serial import (
     GRID,
     LOGARITHMIC as LOGARITHMIC,
+    WITHIN as WITHIN,
     encoder_from_json,
     encoder_to_json,
     jsonable,
@@ -28,7 +29,7 @@ from slayr_py.space.serial import (
 )
 from slayr_py.space.spectrum import Spectrum, signed
 from slayr_py.space.spread import spread
-from slayr_py.space.within import TOLERANCE, Linear, Within, recorded_function
+from slayr_py.space.within import TOLERANCE, Linear, Within, within_text as within_text
 
 __all__ = [
     "Dimension",

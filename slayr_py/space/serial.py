@@ -15,6 +15,10 @@ from slayr_py.space.dictionaries import as_space
 from slayr_py.space.dimension import Dimension
 from slayr_py.space.encoder import Encoder
 from slayr_py.space.graphs import check_names, from_edges, to_edges
+from slayr_py.space.within import Within, recorded
+
+WITHIN = "within"
+"""Entry of an encoder in JSON for constraints on inputs: texts, and ``{"function": name}`` for functions."""
 
 LOGARITHMIC = "logarithmic"
 """Entry of an encoder in JSON for the numbers whose logarithmic scale the space does not declare."""
@@ -68,20 +72,27 @@ def space_from_json(serialised: Mapping[str, Any]) -> ConfigurationSpace:
 def encoder_to_json(encoder: Encoder) -> dict[str, Any]:
     """Serialise an encoder: its space, and the requested graphs by name or as edges [level, level, weight].
 
-    Levels in edges are given by their index. Logarithmic scales that the space does not declare are added if there are
-    any, see `Encoder.rescaled`.
+    Levels in edges are given by their index. Constraints on inputs, of functions the names, and logarithmic scales that
+    the space does not declare, see `Encoder.rescaled`, are added if there are any.
     """
     dimensions = {d.name: d for d in encoder.dimensions}
     graphs = {
         name: graph if isinstance(graph, str) else [list(edge) for edge in to_edges(dimensions[name], graph)]
         for name, graph in encoder.requested_graphs.items()
     }
-    rescaled = {LOGARITHMIC: list(encoder.logarithmic)} if encoder.logarithmic else {}
-    return {"space": space_to_json(encoder.space), "graphs": graphs, **rescaled}
+    further = {WITHIN: encoder.within, LOGARITHMIC: list(encoder.logarithmic)}
+    return {"space": space_to_json(encoder.space), "graphs": graphs, **{k: v for k, v in further.items() if v}}
 
 
-def encoder_from_json(values: Mapping[str, Any]) -> Encoder:
+def encoder_from_json(values: Mapping[str, Any], within: Within | None = None) -> Encoder:
     """Make an encoder from the result of `encoder_to_json`.
+
+    Parameters
+    ----------
+    values : mapping
+    within : sequence, optional
+        Constraints on inputs in place of those of ``values``, among which functions have stand-ins that allow
+        everything.
 
     Raises
     ------
@@ -96,11 +107,12 @@ def encoder_from_json(values: Mapping[str, Any]) -> Encoder:
             if not isinstance(graph, str):
                 graphs[name] = from_edges(Dimension.from_hyperparameter(space[name], on_graph=True), graph)
         logarithmic = [str(name) for name in values.get(LOGARITHMIC, ())]
+        within = recorded(values.get(WITHIN, ())) if within is None else within
     except SpaceError:
         raise
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise SpaceError(f"this is not an encoder in JSON: {type(error).__name__}: {error}") from error
-    return Encoder(space, graphs).rescaled(logarithmic)
+    return Encoder(space, graphs, within).rescaled(logarithmic)
 
 
 def _copy(node: Any, key: str = "") -> Any:

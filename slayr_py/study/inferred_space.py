@@ -22,7 +22,7 @@ from typing_extensions import Unpack
 
 from slayr_py.errors import DataError
 from slayr_py.inference import FitKeywords, Posterior
-from slayr_py.space import Encoder
+from slayr_py.space import WITHIN, Encoder, within_text
 from slayr_py.study.loop import suggest_next
 from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.session import Session
@@ -89,8 +89,9 @@ class InferredSpace:
 
         A warning names the constraints on inputs of a study that was started with a space.
         """
-        if within := (study_record(study) or {}).get("within"):
-            text = f"study {study.study_name!r} was started within {within}, which a sampler without a space ignores"
+        if within := (study_record(study) or {}).get(WITHIN):
+            started = f"study {study.study_name!r} was started within {within_text(within)}"
+            text = f"{started}, which a sampler without a space ignores"
             self._session.warn(f"{text}; give StanGPSampler the space and within=", about=text)
         store_treatment_of_failures(study, ignores=self._options.failures == "ignore")
 

@@ -17,7 +17,7 @@ from typing_extensions import Unpack
 from slayr_py.arguments import check_integer
 from slayr_py.errors import SpaceError, level_outside, listed
 from slayr_py.inference import FitKeywords, Posterior
-from slayr_py.space import Encoder, Fixed, Space, Within, recorded_function, space_from_json
+from slayr_py.space import WITHIN, Encoder, Fixed, Space, Within, space_from_json
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.inferred_space import InferredSpace
 from slayr_py.study.model.options import SamplerKeywords, SamplerOptions
@@ -368,15 +368,10 @@ def space_of(study: Study) -> ConfigurationSpace:
 
 
 def within_of(study: Study) -> Within | None:
-    """Return the constraints on inputs of a study; None if it has none.
-
-    Without the study's sampler, a function among them has a stand-in, which allows everything.
-    """
-    if (declared := declared_space_of(study)) is not None:
-        region = declared.encoder.region
-        return None if region is None else region.constraints
-    stored = _stored_within(study)
-    return [each if isinstance(each, str) else recorded_function(each["function"]) for each in stored] or None
+    """Return the constraints on inputs of a study's sampler, with their functions; None if there are none."""
+    declared = declared_space_of(study)
+    region = None if declared is None else declared.encoder.region
+    return None if region is None else region.constraints
 
 
 def forgotten_functions(study: Study) -> str:
@@ -386,7 +381,8 @@ def forgotten_functions(study: Study) -> str:
     """
     if declared_space_of(study) is not None:
         return ""
-    names = [repr(each["function"]) for each in _stored_within(study) if not isinstance(each, str)]
+    stored = (study_record(study) or {}).get(WITHIN, [])
+    names = [repr(each["function"]) for each in stored if not isinstance(each, str)]
     if not names:
         return ""
     return (
@@ -399,7 +395,3 @@ def warn_of_forgotten_functions(study: Study) -> None:
     """Warn of what `forgotten_functions` describes."""
     if forgotten := forgotten_functions(study):
         warnings.warn(forgotten, UserWarning, stacklevel=level_outside())
-
-
-def _stored_within(study: Study) -> list[Any]:
-    return list((study_record(study) or {}).get("within", []))

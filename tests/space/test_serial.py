@@ -77,11 +77,28 @@ GOOD = encoder_to_json(Encoder(ConfigurationSpace({"c": ["a", "b", "d"], "x": (0
         (GOOD | {"graphs": {"e": "path"}}, "'e', which is not a parameter"),
         (GOOD | {"graphs": {"x": []}}, "the float 'x'"),
         (GOOD | {"graphs": []}, "graphs is .*; give a mapping"),
+        (GOOD | {"within": [{"name": "f"}]}, "not an encoder in JSON: KeyError"),
+        (GOOD | {"within": ["x +"]}, "constraint 'x \\+'"),
     ],
 )
 def test_invalid_json_raises(values, words):
     with pytest.raises(SpaceError, match=words):
         encoder_from_json(values)
+
+
+def test_constraints_on_inputs_survive_json():
+    def odd(config):
+        return config["n"] % 2 == 1
+
+    encoder = Encoder({"x": (0.0, 1.0), "n": (1, 5)}, within=["0.1 <= x <= 0.5", odd, "n * x <= 2"])
+    values = through_text(encoder_to_json(encoder))
+    assert values["within"] == ["0.1 <= x <= 0.5", "n * x <= 2", {"function": "odd"}]
+    configs = [{"x": 0.3, "n": 3}, {"x": 0.3, "n": 4}, {"x": 0.6, "n": 3}, {"x": 0.5, "n": 5}]
+    assert encoder_to_json(again := encoder_from_json(values)) == values
+    assert again.inside(again.encode(configs)).tolist() == [True, True, False, False]
+    given = encoder_from_json(values, within=encoder.region.constraints)
+    assert given.inside(given.encode(configs)).tolist() == [True, False, False, False]
+    assert "within" not in encoder_to_json(encoder.unconstrained)
 
 
 def test_a_cycle_of_conditions_is_reported():

@@ -8,5 +8,6 @@ from slayr_py.space.within.rules import (
     Linear as Linear,
     Within as Within,
     read_within as read_within,
-    recorded_function as recorded_function,
+    recorded as recorded,
+    within_text as within_text,
 )

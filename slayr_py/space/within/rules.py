@@ -146,9 +146,17 @@ def _name_of(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def recorded_function(name: str) -> Predicate:
-    """Return a stand-in, which allows everything, for a function of which a study has stored the name."""
+def recorded(stored: Iterable[Any]) -> list[str | InputConstraint]:
+    """Return the constraints of `Region.stored`: texts, and stand-ins that allow everything for functions."""
+    return [each if isinstance(each, str) else _stand_in(each["function"]) for each in stored]
 
+
+def within_text(stored: Iterable[Any]) -> str:
+    """Return the constraints of `Region.stored` as a user types them: ``['a + b <= 1', is_soluble]``."""
+    return f"[{', '.join(repr(each) if isinstance(each, str) else each['function'] for each in stored)}]"
+
+
+def _stand_in(name: str) -> Predicate:
     def allowed(config: dict[str, Any]) -> bool:
         return True
 

@@ -10,7 +10,7 @@ from optuna.distributions import check_distribution_compatibility
 
 from slayr_py.acquisition import prior_text
 from slayr_py.errors import DataError, SpaceError
-from slayr_py.space import Encoder, encoder_to_json
+from slayr_py.space import WITHIN, Encoder, encoder_to_json, within_text
 from slayr_py.study.storage.attributes import STUDY_KEY, space_difference, study_record
 from slayr_py.study.storage.distributions import space_to_distributions
 from slayr_py.study.storage.pieces import store_in_study
@@ -46,9 +46,7 @@ def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[s
     if record is None:
         _check_parameters(study, encoder)
         drawn = seed if seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
-        store_in_study(
-            study, STUDY_KEY, {**encoder_to_json(encoder), "within": encoder.within, "seed": drawn, **options}
-        )
+        store_in_study(study, STUDY_KEY, {**encoder_to_json(encoder), "seed": drawn, **options})
         # Two workers may start a study at the same time: the later record wins, and every trial reads it again.
         record = study_record(study)
         assert record is not None
@@ -58,14 +56,13 @@ def bind_study(study: Study, encoder: Encoder, seed: int | None, options: dict[s
             "resume it with its own space, or choose another study name and give the trials that belong to the new "
             f"space as history=, from sl.study.load(storage, {study.study_name!r}).trials"
         )
-    if record["within"] != encoder.within:
+    if (started := record.get(WITHIN, [])) != encoder.within:
         raise SpaceError(
-            f"study {study.study_name!r} was started within {record['within']}, not {encoder.within}; resume it with "
-            "its own constraints on inputs, or choose another study name and give its trials as history="
+            f"study {study.study_name!r} was started within {within_text(started)}, not {within_text(encoder.within)}; "
+            "resume it with its own constraints on inputs, or choose another study name and give its trials as history="
         )
-    started = record.get("prior")
-    if started != options["prior"]:
-        before, now = (prior_text(each) if each else "no prior" for each in (started, options["prior"]))
+    if (prior := record.get("prior")) != options["prior"]:
+        before, now = (prior_text(each) if each else "no prior" for each in (prior, options["prior"]))
         raise DataError(
             f"study {study.study_name!r} was started with {before}, not {now}; resume it with its own prior=, or "
             "choose another study name and give its trials as history="

@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial
 from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, FitOptions, GaussianProcess, Posterior, WarmStart
 from slayr_py.kernels import Kernel
-from slayr_py.space import LOGARITHMIC, jsonable
+from slayr_py.space import LOGARITHMIC, WITHIN, jsonable
 from slayr_py.study.storage.attributes import (
     FIT_KEY,
     KERNEL_KEY,
@@ -113,7 +113,7 @@ def with_stored_once(study: Study, reduced: Mapping[str, Any]) -> dict[str, Any]
 def space_of_fit(study: Study, reduced: Mapping[str, Any]) -> dict[str, Any]:
     """Return the space of a stored record, whose space or graphs it lacks where the study has the same."""
     about = study_record(study) or {}
-    return {**{key: about[key] for key in ("space", "graphs") if key in about}, **reduced.get("space", {})}
+    return {**{key: about[key] for key in ("space", "graphs", WITHIN) if key in about}, **reduced.get("space", {})}
 
 
 def _stored_once(study: Study, key: str, value: Mapping[str, Any]) -> dict[str, str]:

@@ -54,11 +54,22 @@ def test_every_group_is_read_back_bit_for_bit(posterior, tmp_path, form):
         assert tree.identical(posterior.idata)
 
 
-def test_constraints_on_inputs_are_not_saved_silently(tmp_path):
-    encoder = sl.space.Encoder({"x": (0.0, 1.0)}, within=["x <= 0.5"])
-    fitted = sl.GaussianProcess(encoder).fit([{"x": 0.1}, {"x": 0.4}], [1.0, 2.0], method="map", seed=1)
-    with pytest.warns(UserWarning, match=r"the constraints on inputs \['x <= 0.5'\] are not saved"):
-        fitted.save(tmp_path)
+def test_constraints_on_inputs_are_saved_but_for_functions(tmp_path):
+    def is_small(config):
+        return config["x"] <= 0.45
+
+    def loaded(*within):
+        encoder = sl.space.Encoder({"x": (0.0, 1.0), "y": (0.0, 1.0)}, within=["0.1 <= x + y <= 0.5", *within])
+        fitted = sl.GaussianProcess(encoder).fit(
+            [{"x": 0.1, "y": 0.1}, {"x": 0.4, "y": 0}], [1.0, 2.0], method="map", seed=1
+        )
+        found = sl.Posterior.load(fitted.save(tmp_path)).encoder
+        assert found.within == encoder.within
+        return found.inside(found.encode([{"x": 0.1, "y": 0.4}, {"x": 0.1, "y": 0.5}, {"x": 0.5, "y": 0}])).tolist()
+
+    assert loaded() == [True, False, True]
+    with pytest.warns(UserWarning, match=r"functions .* \(is_small\) are saved by name only: a search"):
+        assert loaded(is_small) == [True, False, True]
 
 
 @pytest.mark.parametrize("older", FILES)
