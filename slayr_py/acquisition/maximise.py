@@ -470,13 +470,13 @@ class AcquisitionSearch:
     def run(self, merit: Merit, rng: np.random.Generator, least_feasible: float) -> tuple[Found, str]:
         """Return the configuration to suggest, and the reason if it is not the maximum."""
         first = self.posteriors[0]
-        doubtful = _doubtful(self.models, first.train)
+        doubtful = _doubtful(self.models, first.train) | ~first.encoder.inside(first.train, recorded=True)
         front = None
         y = merit.means(first.train)
         if y is None:
             y = np.column_stack([posterior.targets.y for posterior in self.posteriors])
         if len(self.posteriors) > 1:
-            rows = np.flatnonzero(np.ones(len(y)) if doubtful is None else ~doubtful)
+            rows = np.flatnonzero(~doubtful)
             front = rows[non_dominated(y[rows])]
         pool = candidates(first, rng, self.effort.candidates, self.kept, doubtful, front, self.prior, y[:, 0])
         pool, taken = _available(pool, self.excluded)
@@ -515,9 +515,10 @@ class AcquisitionSearch:
         return Suggestion(config, found.value, tuple(predicted), error, found.feasible, note, cost, *factors, scale)
 
 
-def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_] | None:
-    """Return the observations (n,) that are infeasible with a probability above 1/2; None without models."""
-    return sum(model.log_probability(train) for model in models) < np.log(0.5) if models else None
+def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_]:
+    """Return the observations (n,) that are infeasible with a probability above 1/2."""
+    unknown = np.zeros(len(train))
+    return np.asarray(sum((model.log_probability(train) for model in models), unknown) < np.log(0.5))
 
 
 class Found(NamedTuple):

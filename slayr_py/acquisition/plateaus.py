@@ -111,7 +111,8 @@ class Plateaus:
             others = log_likelihood[~own].sum(axis=0) * min(1.0, _OTHERS / max(np.sum(~own), 1))
             posteriors.append(_posterior(log_likelihood[own].sum(axis=0) + others))
         repeated = np.stack(posteriors) @ _repetition(_DISTANCES).T
-        counts = (repeats & outcomes.leading)[outcomes.compared]
+        repeats_compared = (earlier & equal & outcomes.compared).any(axis=1)
+        counts = (repeats_compared & outcomes.leading)[outcomes.compared]
         in_a_row = len(counts) - np.flatnonzero(np.append(True, ~counts))[-1]
         return cls(train, (1 + in_a_row) * np.log(np.maximum(1 - repeated, _SMALLEST))[value_of])
 

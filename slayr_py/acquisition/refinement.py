@@ -14,6 +14,7 @@ from slayr_py.acquisition.neighbourhood import Neighbourhood
 from slayr_py.space import FloatArray
 
 _ROUNDS = 1000  # only ends a search that does not converge
+_ROUNDING = 1e-9  # of the number of steps to a bound
 
 
 class Reached(NamedTuple):
@@ -88,4 +89,31 @@ def _hop(
     owners, first = np.unique(owners[order], return_index=True)
     best = order[first]
     better = values[best] > ascent.values[rows[owners]] + gain
-    ascent.put(rows[owners[better]], neighbours[best[better]])
+    owners, best = owners[better], best[better]
+    reached = _stride(landscape, ascent.points[rows[owners]], neighbours[best], values[best])
+    ascent.put(rows[owners], reached)
+
+
+def _stride(landscape: Landscape, points: FloatArray, neighbours: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the best points (k, D) at 1, 2, 4, ... times the step from each point to its neighbour.
+
+    The values (k,) are those of the neighbours. Only integers have longer steps: one of thousands of values may be that
+    many steps from its best value, where a bound of the other parameters stops the continuous search.
+    """
+    steps = neighbours - points
+    long = ~np.any(steps[:, [not d.is_real for d in landscape.encoder.dimensions]], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.min(np.where(steps == 0, np.inf, np.where(steps > 0, 1 - points, -points) / steps), axis=1)
+    doublings = np.where(long, np.log2(np.maximum(room + _ROUNDING, 1.0)), 0.0).astype(np.intp)
+    rows = np.repeat(np.arange(len(points)), doublings)
+    if not len(rows):
+        return neighbours
+    powers = np.arange(len(rows)) - np.repeat(np.cumsum(doublings) - doublings, doublings) + 1
+    encoded, _ = landscape.place(points[rows] + 2.0 ** powers[:, None] * steps[rows])
+    farther = np.where(steps[rows] != 0, encoded.unit_values, points[rows])
+    found = landscape.values(farther)
+    reached = neighbours.copy()
+    for row, point, value in zip(rows, farther, found, strict=True):
+        if value > values[row]:
+            reached[row], values[row] = point, value
+    return reached

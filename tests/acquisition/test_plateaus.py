@@ -175,6 +175,20 @@ def test_evaluations_that_are_not_compared_neither_count_nor_end_a_row():
     np.testing.assert_allclose(factor(level == 0), (1 + in_a_row) * once, rtol=1e-12)
 
 
+def test_a_value_that_only_another_context_has_is_no_repetition():
+    train, values = steps(40)
+    train = train.concatenate(encoded((0.2, 0.1, "b"), (1.8, 0.9, "b"), (2.1, 0.3, "b")))
+    values = np.concatenate([values, [0.0, 0.0, 0.0]])
+    compared = train.unit_values[:, ENCODER.names.index("level")] == 1
+    at = encoded((2.5, 0.5, "a"), (7, 0.1, "a"))
+
+    def factor(leading):
+        return Plateaus.of(train, Outcomes(values, leading, compared)).values(at)
+
+    none = factor(np.zeros(43, dtype=bool))
+    np.testing.assert_allclose(factor(compared & (values == 0)), 3 * none, rtol=1e-12)  # two of the three
+
+
 def test_gradient():
     train, values = steps(30)
     found = plateaus(train, values)

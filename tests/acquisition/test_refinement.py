@@ -135,6 +135,22 @@ def test_integers_move_past_taken_values(bowl):
     assert encoder.decode(encoder.resolve(reached)[0])[0]["n"] == 32
 
 
+@pytest.mark.parametrize("within", [None, ["n + m == 5000"]])
+def test_an_integer_reaches_a_maximum_that_is_thousands_of_steps_away(landscape_of, within):
+    """Without a slope that the continuous search could follow."""
+    encoder = Encoder({"n": (0, 5000), "m": (0, 5000), "level": ["a", "b"]}, within=within)
+    columns = [column(encoder, name) for name in ("n", "m", "level")]
+    top = [0.8124, 0.5 if within is None else 0.1876, 0]
+
+    def height(values, _):
+        return -np.abs(values[:, columns] - top).sum(axis=1)
+
+    landscape = landscape_of(encoder, height, lambda values, _: np.zeros((len(values), 2)))
+    reached, _, _ = refine(landscape, encoder.encode([{"n": 500, "m": 4500, "level": "b"}]).unit_values, GAIN)
+    (best,) = encoder.decode(landscape.place(reached)[0])
+    assert dict(best) == {"n": 4062, "m": 2500 if within is None else 938, "level": "a"}
+
+
 def test_fixed_values_are_kept(bowl):
     encoder = Encoder(mixed_space())
     fixed = encoder.fix({"lr": 0.01, "layers": 5, "act": "gelu"})

@@ -128,6 +128,21 @@ def test_a_function_is_called_once_for_each_configuration_in_which_the_compariso
     assert np.array_equal(encoder.inside(encoded), allowed)
 
 
+def test_a_function_may_rely_on_the_comparisons():
+    def nothing(config):
+        return False
+
+    called = []
+    encoder = Encoder(mixture(), within=[lambda config: called.append(config) or True, "x1 <= x2"])
+    configs = encoder.encode([{"x1": 0.9, "x2": 0.1, "x3": 0.0}, {"x1": 0.1, "x2": 0.9, "x3": 0.0}])
+    called.clear()
+    assert encoder.inside(configs).tolist() == [False, True]
+    assert encoder.broken(configs) == ["'x1 <= x2' is violated by 0.8", ""]
+    assert {config["x1"] for config in called} == {0.1}
+    with pytest.raises(SpaceError, match="satisfies 'nothing'; loosen it"):
+        Encoder(mixture(), within=[nothing, "x1 <= x2"])
+
+
 def test_draws_are_uniform():
     """On the simplex each share has the distribution Beta(1, 2); the logarithm of a log parameter is uniform."""
     encoder = Encoder(mixture(), within=["x1 + x2 + x3 == 1"])
@@ -379,6 +394,9 @@ def test_moves_stay_on_the_faces_and_bounds_at_which_a_gradient_pushes():
     projectors = encoder.along(configs, np.array([[2.0, 1.0], [-2.0, -1.0], [-1.0, 1.0]]))
     expected = [[[0.5, -0.5], [-0.5, 0.5]], np.eye(2), np.diag([0.0, 1.0])]
     np.testing.assert_allclose(projectors, expected, atol=1e-12)
+    # In a corner, which the margins of constraints keep a point from reaching exactly.
+    corner = encoder.encode([{"x": 1 - 3e-8, "y": 2e-8}])
+    np.testing.assert_allclose(encoder.along(corner, np.array([[2.0, 1.0]])), np.zeros((1, 2, 2)), atol=1e-12)
     encoder = Encoder(logarithmic(), within=["p + r == 1"])
     encoded = encoder.encode([{"p": 0.1, "r": 0.9, "my q": 0.1}])
     slopes = {"p": 0.1 * np.log(1000), "r": 1.0, "my q": 0.0}

@@ -67,11 +67,15 @@ def why_empty(region: Region, numbers: FloatArray, active: BoolArray) -> str:
     """Describe why no configuration (n, D) of many satisfies the constraints: which of them cannot hold."""
     never = np.flatnonzero(region.violated(numbers, active).all(axis=0)).tolist()
     some = slice(_REPAIRED)
-    for k in never:
+    for k in sorted(never, key=lambda k: not region.constraints[k].has_slopes):
         alone = region.only([k])
         constraint = region.constraints[k]
-        movable = active[some] & region.real & alone.read
-        if not alone.holds(repair(alone, numbers[some], active[some], movable), active[some]).any():
+        if constraint.has_slopes:
+            movable = active[some] & region.real & alone.read
+            excludes_all = not alone.holds(repair(alone, numbers[some], active[some], movable), active[some]).any()
+        else:  # it was called only where the comparisons hold
+            excludes_all = bool(region.comparisons.holds(numbers, active).any())
+        if excludes_all:
             bounds = ", ".join(region.bounds_text(name) for name in constraint.names)
             return f"{_none(alone)} {constraint.text!r}{f' with {bounds}' * bool(bounds)}; loosen it"
     texts = region.texts

@@ -25,6 +25,7 @@ _NO_ROOM = 1e-6  # of the scale of a constraint: violations that margins may cau
 _PROGRESS = 0.7  # factor below which a step reduces the violation enough
 _PATIENCE = 4  # steps without enough progress until a row is given up
 _FAR = 1e-3  # of the scale of a constraint: slack from which the tangent of a constraint is ignored
+_AT_BOUND = 1e-6  # unit values that close to a bound count as there: margins keep a corner from being reached exactly
 _NEAR = 100  # tolerances or margins within which an inequality counts as active
 
 
@@ -231,7 +232,8 @@ def along_faces(
     for row, gradient in enumerate(gradients):
         moving = np.flatnonzero(gradient != 0)
         at = units[row, moving]
-        ends = np.diag(np.where(at <= 0, -1.0, 1.0))[(at <= 0) | (at >= 1)]
+        low, high = at <= _AT_BOUND, at >= 1 - _AT_BOUND
+        ends = np.diag(np.where(low, -1.0, 1.0))[low | high]
         of_row = normals[row][:, moving]
         pushing = near[row] & of_row.any(axis=1)
         active_rows = np.vstack([of_row[pushing & ~equal], ends])

@@ -89,10 +89,20 @@ class Region:
         return np.asarray(self.readers.any(axis=0))
 
     def excess(self, numbers: FloatArray, active: BoolArray) -> FloatArray:
-        """Return by how much each constraint is violated, (n, K): 0 where it holds or does not apply."""
+        """Return by how much each constraint is violated, (n, K): 0 where it holds or does not apply.
+
+        Functions, which may rely on the comparisons, are not called where one of these is violated by more than rounded
+        values; the number there is infinite.
+        """
         found = np.zeros((len(numbers), len(self.constraints)))
         applies = self.applies(active)
-        for k, constraint in enumerate(self.constraints):
+        functions = np.array([not c.has_slopes for c in self.constraints], dtype=np.bool_)
+        for k in np.argsort(functions, kind="stable"):
+            constraint = self.constraints[k]
+            if functions[k]:
+                far = (found[:, ~functions] > _RECORDED * self.scales[~functions]).any(axis=1)
+                found[far, k] = np.inf
+                applies[far, k] = False
             if len(rows := np.flatnonzero(applies[:, k])):
                 difference = self.evaluate(constraint, numbers[rows], active[rows])[0]
                 size = np.abs(difference) if constraint.is_equality else np.maximum(difference, 0.0)
@@ -149,12 +159,12 @@ class Region:
         return np.asarray(decimals + _ROUNDING * (np.abs(self.lower) + np.abs(numbers - self.lower)))
 
     def broken(self, numbers: FloatArray, active: BoolArray) -> list[str]:
-        """Describe the first violated constraint of each configuration, (n,); empty if none is violated."""
+        """Describe the first violated constraint of each configuration, (n,), if possible a comparison; else empty."""
         texts = []
         for row, is_violated in zip(self.excess(numbers, active), self.violated(numbers, active), strict=True):
-            violated = np.flatnonzero(is_violated)
+            violated = sorted(np.flatnonzero(is_violated), key=lambda k: not self.constraints[k].has_slopes)
             text = ""
-            if len(violated):
+            if violated:
                 constraint = self.constraints[violated[0]]
                 by = f" by {row[violated[0]]:.3g}" if constraint.has_slopes else ""
                 text = f"{constraint.text!r} is violated{by}"

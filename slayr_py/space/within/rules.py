@@ -130,7 +130,8 @@ class Predicate(InputConstraint):
         except Exception as error:
             raise SpaceError(
                 f"the constraint {self.text} raises {type(error).__name__} for {config!r:.200}: {error}; it must "
-                "return True or False for every configuration, in which only active parameters have values"
+                "return True or False for every configuration, in which only active parameters have values and "
+                "comparisons beside it hold up to rounding"
             ) from error
         if not isinstance(allowed, bool | np.bool_):
             raise SpaceError(

@@ -102,4 +102,7 @@ def _predict_better_as_they_are(gp: GaussianProcess, results: Results) -> bool:
 
 def _scale(values: FloatArray) -> float:
     sizes = np.abs(values[values != 0])
-    return 2.0 * float(np.median(0.5 * sizes[:_SCALED_BY])) if len(sizes) else 1.0  # a sum of two may be infinite
+    if not len(sizes):
+        return 1.0
+    half = float(np.median(0.5 * sizes[:_SCALED_BY]))  # a sum of two may be infinite
+    return 2.0 * max(half, np.finfo(np.float64).tiny)

@@ -20,6 +20,7 @@ from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, FitKeywords, GaussianProcess, Method, Posterior, recorded_model
 from slayr_py.space import Encoder
 from slayr_py.study.inferred_space import InferredSpace
+from slayr_py.study.model.feasibility import Failures
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.options import LOOP_OPTIONS, SamplerOptions
 from slayr_py.study.model.output_fits import OutputFits
@@ -36,7 +37,7 @@ from slayr_py.study.results.refits import (
 )
 from slayr_py.study.results.tables import comparable_trials, feasible_trials, fixed_values_text
 from slayr_py.study.sampler import declared_space_of, space_of, stan_sampler_of, within_of
-from slayr_py.study.storage.attributes import study_record
+from slayr_py.study.storage.attributes import ignores_failures, study_record
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.objectives import Goal, goal_of
 from slayr_py.study.storage.reading import trials_of
@@ -228,7 +229,8 @@ def _recorded_model(study: Study, last: RecordedFits) -> SpaceModel:
     method = recorded if METHODS[recorded].point_estimate else LOOP_OPTIONS.method
     kernel = models[0].kernel
     gp = GaussianProcess.of(models, None if last.stack else kernel)  # with the priors of each part
-    options = SamplerOptions.of(noisy=is_declared_noisy(study), method=method)
+    failures: Failures = "ignore" if ignores_failures(study) else "learn"
+    options = SamplerOptions.of(noisy=is_declared_noisy(study), method=method, failures=failures)
     searches = (study_record(study) or {}).get("kernel", {}).get("name") == "search"
     surrogate = GivenKernel(gp, kernel, chooses_warp=not (options.noisy or searches))
     return SpaceModel(gp.encoder, options, Session(), surrogate)

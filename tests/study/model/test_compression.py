@@ -158,6 +158,11 @@ def test_the_largest_numbers_are_compressed():
     assert not chosen_form(Normal(), np.append(np.linspace(-1, 1, 12), largest)).linear
 
 
+def test_the_smallest_numbers_are_compressed():
+    values = compress(np.array([5e-324, -5e-324, 5e-324, 1e-310]))
+    assert np.all(np.isfinite(values)) and np.all(np.sign(values) == [1, -1, 1, 1])
+
+
 def test_compressed_constraints_keep_their_signs_order_and_scale():
     values = np.array([-3.0, -0.1, 0.1, 0.2, 5.0, 900.0])
     compressed = compress(values)

@@ -15,7 +15,9 @@ from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import GaussianProcess
 from slayr_py.study import Regret, Result, ask, create_study, minimize, space_of, tell
 from slayr_py.study.model.incumbent import counts_as_noisy
+from slayr_py.study.results import recommendation
 from slayr_py.study.results.recommendation import is_noisy
+from slayr_py.study.results.refits import recorded_fits
 from slayr_py.study.storage.trials import observations
 
 pytestmark = pytest.mark.stan
@@ -106,6 +108,14 @@ def test_a_study_without_its_sampler_has_the_model_of_its_last_fit(levels, quick
         assert posterior.idata.posterior.sizes["draw"] == 30
         with pytest.raises(TypeError, match="did you mean 'draws'"):
             result.posterior(draw=30)
+
+
+@pytest.mark.parametrize("failures", ["learn", "ignore"])
+def test_a_loaded_study_treats_failures_as_its_sampler_did(levels, quick, tmp_path, failures):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    ask(replicated(levels, {**quick, "failures": failures}, storage=url, study_name="s"))
+    loaded = optuna.load_study(study_name="s", storage=url)
+    assert recommendation._recorded_model(loaded, recorded_fits(loaded, 9)).options.failures == failures
 
 
 def test_minimize_shows_the_recommendation_of_a_noisy_study(plane, quick):

@@ -10,6 +10,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
+from slayr_py.acquisition import maximise
 from slayr_py.study import StanGPSampler, ask, create_study, tell
 from slayr_py.study.storage.attributes import OUTSIDE_KEY
 
@@ -44,7 +45,15 @@ def test_the_search_finds_an_optimum_on_a_face():
 
 
 @pytest.mark.stan
-def test_past_experiments_outside_inform_the_model_and_are_not_compared():
+def test_past_experiments_outside_inform_the_model_and_are_not_compared(monkeypatch):
+    last = []
+
+    def spy(posterior, rng, wanted, fixed, doubtful, *others):
+        last[:] = doubtful.tolist()
+        return candidates(posterior, rng, wanted, fixed, doubtful, *others)
+
+    candidates = maximise.candidates
+    monkeypatch.setattr(maximise, "candidates", spy)
     history = pd.DataFrame(
         {"x1": [0.9, 0.333, 0.1], "x2": [0.9, 0.333, 0.1], "x3": [0.9, 0.333, 0.1], "value": [-5.0, 1.0, 2.0]}
     )
@@ -53,7 +62,7 @@ def test_past_experiments_outside_inform_the_model_and_are_not_compared():
     result = sl.study.Result(study, mixture())
     assert result.best_value == 1.0  # rounded to three digits, it counts
     trials = study.sampler.ask_batch(study, 2)
-    assert best_in(study, trials[0]) == 1.0
+    assert best_in(study, trials[0]) == 1.0 and last == [True, False, True]  # the search starts beside the others
     study.enqueue_trial({"x1": 0.5})
     trials.append(ask(study))
     assert trials[-1].params["x1"] == 0.5
