@@ -230,14 +230,14 @@ def test_chains_from_a_warm_start_are_audited(last, n, due):
     gp = GaussianProcess(ConfigurationSpace({"x": (0.0, 1.0)}))
     x = (np.arange(n) + 0.5) / n
     y = np.sin(6 * x)
-    options = FitOptions(method="nuts", chains=2, warmup=100, draws=40, ess=20)
+    options = FitOptions(method="nuts", chains=2, warmup=100, draws=100, ess=20)
     start = gp.fit(x[:last, None], y[:last], seed=1, options=options).warm_start()
     fits = LoopFits(gp, optuna.create_study(), exact(x, y), FitCache(), lambda *_: None)
     (fit,) = fits.fit_all([PlannedFit(gp, "", options, LastStart(start, last))], np.random.SeedSequence(1))
     assert fit.posterior.record["arguments"]["start"] == ("cold" if due else "warm")
     audits = [entry for entry in fit.abandoned if entry["why"][0].startswith("audit: ")]
     assert [entry["start"] for entry in audits] == (["warm"] if due else [])
-    (again,) = fits.fit_all([fit.extend(80, "a test")], np.random.SeedSequence(2))  # of the same data: no other audit
+    (again,) = fits.fit_all([fit.extend(200, "a test")], np.random.SeedSequence(2))  # of the same data: no other audit
     assert again.posterior.record["arguments"]["start"] == "warm"
 
 
