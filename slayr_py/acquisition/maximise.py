@@ -170,7 +170,7 @@ def suggest(
         logarithm of the criterion has to be maximised, as of "ei". It is left out without a best value.
     interior : bool or None, default False
         Whether the criterion is multiplied by a weak belief that the optimum is inside the ranges of the floats; see
-        `slayr_py.acquisition.interior`. None: unless plateaus exist. It is left out with ``prior``, without a best
+        ``slayr_py/acquisition/interior.py``. None: unless plateaus exist. It is left out with ``prior``, without a best
         value, if the logarithm of the criterion is not maximised, and if the criterion vanishes at the maximum of the
         product.
     outcomes : Outcomes, optional

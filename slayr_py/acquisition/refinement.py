@@ -14,6 +14,7 @@ from slayr_py.acquisition.neighbourhood import Neighbourhood
 from slayr_py.space import FloatArray
 
 _ROUNDS = 1000  # only ends a search that does not converge
+_SMALL = 0.01  # of the range of an integer: steps below it are doubled
 _ROUNDING = 1e-9  # of the number of steps to a bound
 
 
@@ -97,11 +98,12 @@ def _hop(
 def _stride(landscape: Landscape, points: FloatArray, neighbours: FloatArray, values: FloatArray) -> FloatArray:
     """Return the best points (k, D) at 1, 2, 4, ... times the step from each point to its neighbour.
 
-    The values (k,) are those of the neighbours. Only integers have longer steps: one of thousands of values may be that
-    many steps from its best value, where a bound of the other parameters stops the continuous search.
+    The values (k,) are those of the neighbours. Only integers of many values have longer steps: where a border stops
+    the continuous search, they may be thousands of steps from their best value.
     """
     steps = neighbours - points
-    long = ~np.any(steps[:, [not d.is_real for d in landscape.encoder.dimensions]], axis=1)
+    integer = ~np.any(steps[:, [not d.is_real for d in landscape.encoder.dimensions]], axis=1)
+    long = integer & (np.abs(steps).max(axis=1) < _SMALL)
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.min(np.where(steps == 0, np.inf, np.where(steps > 0, 1 - points, -points) / steps), axis=1)
     doublings = np.where(long, np.log2(np.maximum(room + _ROUNDING, 1.0)), 0.0).astype(np.intp)

@@ -121,8 +121,7 @@ class Layout:
     def spectra(self) -> dict[str, Spectrum]:
         """Laplacian spectrum for every parameter in ``graph_names``; rows of the basis follow ``Encoded.vertices``.
 
-        The graph of a parameter that may be inactive has one more vertex, see
-        :func:`~slayr_py.space.spectrum.with_inactive`.
+        The graph of a parameter that may be inactive has a last vertex for inactivity, joined to all others.
         """
         spectra = {}
         for name, graph in self.graphs.items():

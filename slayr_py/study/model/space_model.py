@@ -253,7 +253,7 @@ class SpaceModel:
     def _warn_of_added(self, study: Study) -> None:
         """Warn once of complete trials that violate constraints on inputs and are not marked: they cannot be any more.
 
-        They were added to the study, or told without the sampler.
+        They were added to the study, told without the sampler, or suggested when a function was another one.
         """
         if self.encoder.region is None:
             return
@@ -268,9 +268,12 @@ class SpaceModel:
             numbers = list(found)
             first = f" (trial {numbers[0]})" * (len(found) > 1)
             one = "it" if len(found) == 1 else "they"
+            changed = " or before a function was changed" * any(
+                not isinstance(each, str) for each in self.encoder.within
+            )
             self.session.warn(
-                f"{trials_text(numbers)}, added or told without the sampler: {found[numbers[0]]}{first}, but {one} may "
-                "be the best; past experiments given as history= never are",
+                f"{trials_text(numbers)}, added or told without the sampler{changed}: {found[numbers[0]]}{first}, but "
+                f"{one} may be the best; past experiments given as history= never are",
                 about=f"added {study.study_name} {numbers}",
             )
 
