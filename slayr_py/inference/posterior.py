@@ -26,7 +26,7 @@ from slayr_py.inference.prediction.predictor import Predictor
 from slayr_py.inference.records.saved import STACK_FILE, Format
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.kernels import Kernel
-from slayr_py.space import Encoded, FloatArray
+from slayr_py.space import Encoded, FloatArray, function_names
 from slayr_py.threads import ignoring_underflow
 
 _LARGEST_SAMPLE = 2**30  # numbers of `Posterior.sample`: 8 GB
@@ -493,7 +493,7 @@ class Posterior:
         """
         path = Path(folder)
         self._mixture.save(path, format)
-        if functions := [each["function"] for each in self.encoder.within if not isinstance(each, str)]:
+        if functions := function_names(self.encoder.within):
             warnings.warn(
                 f"functions among the constraints on inputs ({listed(functions)}) are saved by name only: a search "
                 "with the loaded posterior ignores them",

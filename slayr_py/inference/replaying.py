@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -175,8 +176,7 @@ def recorded_model(record: Mapping[str, Any], within: Within | None = None) -> M
     StorageError
         If the record is invalid or of another format version.
     """
-    model = _checked(_parse, record).model
-    return model if within is None else Model.fromdict(record, within)
+    return _checked(partial(_parse, within=within), record).model
 
 
 @dataclass(frozen=True)
@@ -226,11 +226,11 @@ def _checked(read: Callable[[Mapping[str, Any]], _Read], values: Mapping[str, An
         ) from error
 
 
-def _parse(record: Mapping[str, Any]) -> _RecordedRun:
+def _parse(record: Mapping[str, Any], within: Within | None = None) -> _RecordedRun:
     check_format(record)
     if missing := [name for name in _NEEDED if name not in record]:
         raise KeyError(", ".join(missing))
-    model = Model.fromdict(record)
+    model = Model.fromdict(record, within)
     program = record["program"]["name"]
     likelihood = record["program"]["likelihood"]
     arguments = record["arguments"]

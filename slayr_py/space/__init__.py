@@ -29,7 +29,13 @@ from slayr_py.space.serial import (
 )
 from slayr_py.space.spectrum import Spectrum, signed
 from slayr_py.space.spread import spread
-from slayr_py.space.within import TOLERANCE, Linear, Within, within_text as within_text
+from slayr_py.space.within import (
+    TOLERANCE,
+    Linear,
+    Within,
+    function_names as function_names,
+    within_text as within_text,
+)
 
 __all__ = [
     "Dimension",

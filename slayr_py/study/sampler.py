@@ -17,7 +17,7 @@ from typing_extensions import Unpack
 from slayr_py.arguments import check_integer
 from slayr_py.errors import SpaceError, level_outside, listed
 from slayr_py.inference import FitKeywords, Posterior
-from slayr_py.space import WITHIN, Encoder, Fixed, Space, Within, space_from_json
+from slayr_py.space import WITHIN, Encoder, Fixed, Space, Within, function_names, space_from_json
 from slayr_py.study.declared_space import DeclaredSpace
 from slayr_py.study.inferred_space import InferredSpace
 from slayr_py.study.model.options import SamplerKeywords, SamplerOptions
@@ -382,7 +382,7 @@ def forgotten_functions(study: Study) -> str:
     if declared_space_of(study) is not None:
         return ""
     stored = (study_record(study) or {}).get(WITHIN, [])
-    names = [repr(each["function"]) for each in stored if not isinstance(each, str)]
+    names = [repr(name) for name in function_names(stored)]
     if not names:
         return ""
     return (

@@ -7,6 +7,7 @@ from slayr_py.space.within.rules import (
     InputConstraint as InputConstraint,
     Linear as Linear,
     Within as Within,
+    function_names as function_names,
     read_within as read_within,
     recorded as recorded,
     within_text as within_text,

@@ -111,8 +111,11 @@ class Region:
 
     def violated(self, numbers: FloatArray, active: BoolArray) -> BoolArray:
         """Return which constraints are violated beyond the tolerance, (n, K)."""
+        return self._beyond(self.excess(numbers, active), numbers, active)
+
+    def _beyond(self, excess: FloatArray, numbers: FloatArray, active: BoolArray) -> BoolArray:
+        """Return which constraints are violated beyond the tolerance, (n, K), given their `excess` (n, K)."""
         equal = np.array([c.is_equality for c in self.constraints], dtype=np.bool_)
-        excess = self.excess(numbers, active)
         violated = excess > TOLERANCE
         for k in np.flatnonzero(violated.any(axis=0)):
             rows = np.flatnonzero(violated[:, k])
@@ -129,9 +132,10 @@ class Region:
 
         It is 1% of the scale of a constraint, and not more than changes of the parameters by 1% of their ranges mend.
         """
-        violated = self.violated(numbers, active)
+        excess = self.excess(numbers, active)
+        violated = self._beyond(excess, numbers, active)
         limits = np.array([_RECORDED * c.has_slopes for c in self.constraints]) * self.scales
-        small = violated & (self.excess(numbers, active) <= limits)
+        small = violated & (excess <= limits)
         linear = np.array([c.is_linear for c in self.constraints])
         mended = self._mended(small & ~linear, numbers, active, _RECORDED * self.unit_steps(numbers))
         return np.asarray((~violated | small & linear | mended).all(axis=1))
@@ -161,7 +165,8 @@ class Region:
     def broken(self, numbers: FloatArray, active: BoolArray) -> list[str]:
         """Describe the first violated constraint of each configuration, (n,), if possible a comparison; else empty."""
         texts = []
-        for row, is_violated in zip(self.excess(numbers, active), self.violated(numbers, active), strict=True):
+        excess = self.excess(numbers, active)
+        for row, is_violated in zip(excess, self._beyond(excess, numbers, active), strict=True):
             violated = sorted(np.flatnonzero(is_violated), key=lambda k: not self.constraints[k].has_slopes)
             text = ""
             if violated:

@@ -152,6 +152,11 @@ def recorded(stored: Iterable[Any]) -> list[str | InputConstraint]:
     return [each if isinstance(each, str) else _stand_in(each["function"]) for each in stored]
 
 
+def function_names(stored: Iterable[Any]) -> list[str]:
+    """Return the names of the functions among the constraints of `Region.stored`."""
+    return [each["function"] for each in stored if not isinstance(each, str)]
+
+
 def within_text(stored: Iterable[Any]) -> str:
     """Return the constraints of `Region.stored` as a user types them: ``['a + b <= 1', is_soluble]``."""
     return f"[{', '.join(repr(each) if isinstance(each, str) else each['function'] for each in stored)}]"

@@ -19,7 +19,7 @@ from typing_extensions import Unpack
 from slayr_py.acquisition import OptimumPrior
 from slayr_py.errors import DataError, SpaceError, listed
 from slayr_py.inference import FitKeywords, Posterior, as_stan_seed
-from slayr_py.space import Encoder, Fixed
+from slayr_py.space import Encoder, Fixed, function_names
 from slayr_py.study.model.costs import CostModel
 from slayr_py.study.model.design import Design, default_configuration
 from slayr_py.study.model.exhaustion import Everything
@@ -268,9 +268,7 @@ class SpaceModel:
             numbers = list(found)
             first = f" (trial {numbers[0]})" * (len(found) > 1)
             one = "it" if len(found) == 1 else "they"
-            changed = " or before a function was changed" * any(
-                not isinstance(each, str) for each in self.encoder.within
-            )
+            changed = " or before a function was changed" * bool(function_names(self.encoder.within))
             self.session.warn(
                 f"{trials_text(numbers)}, added or told without the sampler{changed}: {found[numbers[0]]}{first}, but "
                 f"{one} may be the best; past experiments given as history= never are",
