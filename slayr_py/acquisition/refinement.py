@@ -86,9 +86,7 @@ def _hop(
     encoded, _ = landscape.place(ascent.points[rows])
     owners, neighbours = neighbourhood.of(ascent.points[rows], encoded.active & landscape.free & ~landscape.continuous)
     values = landscape.values(neighbours)
-    order = np.argsort(-values, kind="stable")
-    owners, first = np.unique(owners[order], return_index=True)
-    best = order[first]
+    owners, best = _best(owners, values)
     better = values[best] > ascent.values[rows[owners]] + gain
     owners, best = owners[better], best[better]
     reached = _stride(landscape, ascent.points[rows[owners]], neighbours[best], values[best])
@@ -113,9 +111,12 @@ def _stride(landscape: Landscape, points: FloatArray, neighbours: FloatArray, va
     powers = np.arange(len(rows)) - np.repeat(np.cumsum(doublings) - doublings, doublings) + 1
     encoded, _ = landscape.place(points[rows] + 2.0 ** powers[:, None] * steps[rows])
     farther = np.where(steps[rows] != 0, encoded.unit_values, points[rows])
-    found = landscape.values(farther)
-    reached = neighbours.copy()
-    for row, point, value in zip(rows, farther, found, strict=True):
-        if value > values[row]:
-            reached[row], values[row] = point, value
-    return reached
+    _, best = _best(np.append(np.arange(len(points)), rows), np.append(values, landscape.values(farther)))
+    return np.concatenate([neighbours, farther])[best]
+
+
+def _best(owners: NDArray[np.intp], values: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the owners of values (n,), each once, and the first row with the largest value of each."""
+    order = np.argsort(-values, kind="stable")
+    found, first = np.unique(owners[order], return_index=True)
+    return found, order[first]

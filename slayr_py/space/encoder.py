@@ -326,7 +326,7 @@ class Encoder(Layout):
                     f"{where}parameter {name!r} has a value although it is inactive: {condition} cannot hold"
                 )
         if self.region is not None and len(possible):
-            why = why_empty(self.region, self._numbers(encoded)[possible], encoded.active[possible])
+            why = why_empty(self.region, self._numbers(encoded)[possible], encoded.active[possible], self.free(fixed))
             raise SpaceError(f"{where}with the values {dict(fixed.values)}, {why}, or leave a value out")
         raise SpaceError(f"{where}no configuration of the space has the values {dict(fixed.values)}; leave one out")
 
@@ -458,7 +458,7 @@ class Encoder(Layout):
         n = _CHECKED
         while not self.inside(encoded := self.resolve(self.uniform(n, rng))[0]).any():
             if n >= _TRIED or not self._compares(encoded):
-                raise SpaceError(why_empty(region, self._numbers(encoded), encoded.active))
+                raise SpaceError(why_empty(region, self._numbers(encoded), encoded.active, self.free(None)))
             n *= 2
 
     def _compares(self, configs: Encoded) -> bool:

@@ -437,6 +437,13 @@ def test_a_function_may_allow_a_few_thousandths_of_the_space():
     assert encoder.fix({"x2": 0.5}).values == {"x2": 0.5}
 
 
+def test_of_several_constraints_the_one_that_fixed_values_violate_is_named():
+    encoder = Encoder(mixture(), within=["x1 + x2 <= 1", "x1 + x3 <= 1.5"])
+    message = "no configuration satisfies 'x1 \\+ x2 <= 1' with x1 from 0.0 to 1.0, x2 from 0.0 to 1.0; loosen it, or"
+    with pytest.raises(SpaceError, match=message):
+        encoder.fix({"x1": 0.7, "x2": 0.7})
+
+
 @pytest.mark.parametrize(
     ("within", "message"),
     [

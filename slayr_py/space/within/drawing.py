@@ -63,15 +63,18 @@ def integer_exchanges(region: Region) -> list[tuple[list[int], FloatArray]]:
     return found
 
 
-def why_empty(region: Region, numbers: FloatArray, active: BoolArray) -> str:
-    """Describe why no configuration (n, D) of many satisfies the constraints: which of them cannot hold."""
+def why_empty(region: Region, numbers: FloatArray, active: BoolArray, free: BoolArray) -> str:
+    """Describe why no configuration (n, D) of many satisfies the constraints: which of them cannot hold.
+
+    The ``free`` parameters, (D,), are those without a fixed value.
+    """
     never = np.flatnonzero(region.violated(numbers, active).all(axis=0)).tolist()
     some = slice(_REPAIRED)
-    for k in sorted(never, key=lambda k: not region.constraints[k].has_slopes):
+    for k in never:
         alone = region.only([k])
         constraint = region.constraints[k]
         if constraint.has_slopes:
-            movable = active[some] & region.real & alone.read
+            movable = active[some] & region.real & alone.read & free
             excludes_all = not alone.holds(repair(alone, numbers[some], active[some], movable), active[some]).any()
         else:  # it was called only where the comparisons hold
             excludes_all = bool(region.comparisons.holds(numbers, active).any())

@@ -45,6 +45,7 @@ class Region:
     space : ConfigurationSpace
     dimensions : sequence of Dimension
     constraints : sequence of InputConstraint
+        Kept with the functions, which may rely on the comparisons, after these.
 
     Raises
     ------
@@ -56,10 +57,10 @@ class Region:
         self, space: ConfigurationSpace, dimensions: Sequence[Dimension], constraints: Sequence[InputConstraint]
     ) -> None:
         self.dimensions = tuple(dimensions)
-        self.constraints = tuple(constraints)
+        self.constraints = tuple(sorted(constraints, key=lambda c: not c.has_slopes))
         self._constants = {name: h.value for name, h in space.items() if isinstance(h, Constant)}
         self.position = {d.name: j for j, d in enumerate(dimensions)}
-        for constraint in constraints:
+        for constraint in self.constraints:
             self._check_names(constraint, space)
         self.real = np.array([d.is_real for d in dimensions])
         self.lower = np.array([d.lower for d in dimensions])
@@ -74,8 +75,8 @@ class Region:
     @property
     def stored(self) -> list[Any]:
         """Constraints as plain JSON: texts, each once, and ``{"function": name}`` for functions."""
-        functions = [{"function": c.text} for c in self.constraints if not c.has_slopes]
-        return [*dict.fromkeys(c.text for c in self.constraints if c.has_slopes), *functions]
+        functions = [{"function": c.text} for c in self.functions.constraints]
+        return [*self.comparisons.texts, *functions]
 
     @property
     def readers(self) -> BoolArray:
@@ -91,16 +92,15 @@ class Region:
     def excess(self, numbers: FloatArray, active: BoolArray) -> FloatArray:
         """Return by how much each constraint is violated, (n, K): 0 where it holds or does not apply.
 
-        Functions, which may rely on the comparisons, are not called where one of these is violated by more than rounded
-        values; the number there is infinite.
+        Functions are not called where a comparison is violated by more than rounded values; the number there is
+        infinite.
         """
         found = np.zeros((len(numbers), len(self.constraints)))
         applies = self.applies(active)
-        functions = np.array([not c.has_slopes for c in self.constraints], dtype=np.bool_)
-        for k in np.argsort(functions, kind="stable"):
-            constraint = self.constraints[k]
-            if functions[k]:
-                far = (found[:, ~functions] > _RECORDED * self.scales[~functions]).any(axis=1)
+        n_comparisons = len(self.comparisons.constraints)
+        for k, constraint in enumerate(self.constraints):
+            if not constraint.has_slopes:
+                far = (found[:, :n_comparisons] > _RECORDED * self.scales[:n_comparisons]).any(axis=1)
                 found[far, k] = np.inf
                 applies[far, k] = False
             if len(rows := np.flatnonzero(applies[:, k])):
@@ -167,9 +167,9 @@ class Region:
         texts = []
         excess = self.excess(numbers, active)
         for row, is_violated in zip(excess, self._beyond(excess, numbers, active), strict=True):
-            violated = sorted(np.flatnonzero(is_violated), key=lambda k: not self.constraints[k].has_slopes)
+            violated = np.flatnonzero(is_violated)
             text = ""
-            if violated:
+            if len(violated):
                 constraint = self.constraints[violated[0]]
                 by = f" by {row[violated[0]]:.3g}" if constraint.has_slopes else ""
                 text = f"{constraint.text!r} is violated{by}"
