@@ -236,8 +236,8 @@ class GaussianProcess:
 
         A stack fits every kernel and weights the posteriors by leave-one-out. It repeats the fit of a kernel once, with
         another seed and twice the draws, if the diagnostics fail or the leave-one-out densities are unreliable at more
-        than 5% of the observations. If the second fit fails too, the kernel is left out; ``messages`` of the result
-        name it. If leave-one-out is unreliable under all kernels whose diagnostics pass, they are all used, with
+        than one observation and more than 5% of them. If the second fit fails too, the kernel is left out;
+        ``messages`` of the result name it. If leave-one-out is unreliable under all kernels whose diagnostics pass, they are all used, with
         uncertain weights. With method "map" the weights come from the densities at the mode, in closed form.
 
         Parameters

@@ -106,7 +106,7 @@ class StanGPSampler(BaseSampler):
         Weight of the prior: by default a tenth of the budget in `minimize`, and 5 in studies without a budget.
     interior : bool, optional
         Whether the optimum is believed to be inside the ranges of the floats. A value that is nearer to a bound than
-        that of the best trial then needs a larger expected improvement, at a bound about 20 times as large, so that
+        that of the best trial then needs a larger expected improvement, at a bound up to 20 times as large, so that
         fewer faces and corners are evaluated. A best trial at several bounds ends the belief. By default it is for one
         objective and an acquisition that is an improvement, without a ``prior``, and as long as the objective has no
         plateaus. True holds with plateaus and with several objectives too. Give False if the best value of a float may

@@ -183,14 +183,14 @@ def test_an_illegal_table_is_an_error_that_names_the_cell(tmp_path, text, messag
 PROPOSALS = {
     "": True,
     "x;value\n": True,
-    "x;value\n1;\n": True,
-    "x;value\n1;2\n": False,
-    "x;loss\n1;\n": False,
+    "x;value\n1;\n": False,  # without a column of the status it has failed
+    "x;value;status\n1;2;\n": False,
+    "x;loss;status\n1;;planned\n": False,
     "x;value;status\n1;;Planned\n2;;\n": True,
     "x;value;status\n1;;planned\n2;;failed\n": False,
     "x;value;status\n1;;running\n": False,
-    "params_x;value;state\n1;;\n": True,
-    "params_x;value;state\n1;;FAIL\n": False,
+    "params_x;value;state;status\n1;;;planned\n": True,
+    "params_x;value;state;status\n1;;FAIL;planned\n": False,
 }
 
 
@@ -206,7 +206,7 @@ def test_only_proposals_without_results_may_be_replaced(tmp_path, text, expected
 def test_proposals_for_several_objectives_in_the_form_of_trials_may_be_replaced(tmp_path):
     encoder = Encoder(ConfigurationSpace({"x": (0.0, 9.0)}))
     for result, expected in (("", True), ("3", False)):
-        (tmp_path / "next.csv").write_text(f"number,values_yield,values_cost,params_x\n,,{result},1\n")
+        (tmp_path / "next.csv").write_text(f"number,values_yield,values_cost,params_x,status\n,,{result},1,planned\n")
         assert has_only_proposals(tmp_path / "next.csv", encoder, ["yield", "cost"]) == expected
 
 

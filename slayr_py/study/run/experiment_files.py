@@ -231,7 +231,10 @@ def has_different_replicates(table: pd.DataFrame, encoder: Encoder, targets: Seq
 
 
 def has_only_proposals(path: Path, encoder: Encoder, targets: Sequence[str], separator: str | None = None) -> bool:
-    """Return whether a file is empty, or a table of experiments that are all planned and have no result."""
+    """Return whether a file is empty, or a table of experiments that are all planned and have no result.
+
+    Without a column of the status, an experiment that has no result is a failed one.
+    """
     if not path.stat().st_size:
         return True
     try:
@@ -242,6 +245,8 @@ def has_only_proposals(path: Path, encoder: Encoder, targets: Sequence[str], sep
     legal = dict.fromkeys(results, ("",)) | {sheet.status: ("", PLANNED)}
     if STATE not in sheet.held:
         legal[STATE] = ("",)
+    if sheet.status is None and len(sheet.cells):
+        return False
     return any(name in sheet.header for name in results) and all(
         cell.lower() in legal[name]
         for row in sheet.cells.itertuples(index=False, name=None)
