@@ -11,6 +11,7 @@ import optuna
 import pandas as pd
 import typer
 
+from slayr_py.arguments import check_number
 from slayr_py.cli.checks import ConfigError
 from slayr_py.cli.config import Config, load_config
 from slayr_py.cli.experiments import read_history, target_columns
@@ -18,7 +19,6 @@ from slayr_py.cli.keys import STUDY
 from slayr_py.cli.options import Epsilon, announce
 from slayr_py.display import printable, table_text
 from slayr_py.study import (
-    PENDING,
     FileForm,
     SamplerKeywords,
     ask_batch,
@@ -85,6 +85,8 @@ def suggest(
     """
     if epsilon is not None and report is None:
         raise ConfigError("--epsilon is for the page of --report; give both")
+    if epsilon is not None:
+        check_number("--epsilon", epsilon)
     settings = load_config(config, has_objective=False)
     options = _options(settings, maximize, seed)
     targets = target_columns(settings, target)
@@ -97,9 +99,6 @@ def suggest(
         form = FileForm(columns, separator or ",", status=new_status(columns))
     else:
         options["history"], form = read_history(path, settings, target, separator)
-        has_results = bool((options["history"]["state"] != PENDING).any())
-        if output is not None and output.exists() and output.samefile(path) and has_results:
-            raise ConfigError(f"{output} is the table of past experiments; name another file for the proposals")
         if has_different_replicates(options["history"], settings.space, targets) and "noisy" not in options:
             typer.echo("note: repeated experiments have different results, so the objective counts as noisy", err=True)
             options["noisy"] = True

@@ -12,7 +12,7 @@ from slayr_py.inference.modes.likelihood import Targets, recent_error
 from slayr_py.inference.modes.marginal import ExactMarginal, Marginal
 from slayr_py.inference.modes.normal_coordinates import NormalCoordinates
 from slayr_py.inference.modes.sparse_bound import SparseMarginal, inducing_points
-from slayr_py.inference.named_priors import Priors
+from slayr_py.inference.named_priors import Priors as Priors, given_priors as given_priors
 from slayr_py.inference.normal import (
     SQRT_2PI,
     TAIL,

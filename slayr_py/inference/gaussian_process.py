@@ -237,8 +237,9 @@ class GaussianProcess:
         A stack fits every kernel and weights the posteriors by leave-one-out. It repeats the fit of a kernel once, with
         another seed and twice the draws, if the diagnostics fail or the leave-one-out densities are unreliable at more
         than one observation and more than 5% of them. If the second fit fails too, the kernel is left out;
-        ``messages`` of the result name it. If leave-one-out is unreliable under all kernels whose diagnostics pass, they are all used, with
-        uncertain weights. With method "map" the weights come from the densities at the mode, in closed form.
+        ``messages`` of the result name it. If leave-one-out is unreliable under all kernels whose diagnostics pass,
+        they are all used, with uncertain weights. With method "map" the weights come from the densities at the mode, in
+        closed form.
 
         Parameters
         ----------
@@ -302,6 +303,8 @@ class GaussianProcess:
             raise DataError(f"start is {start!r:.200}; give the warm_start() of a posterior")
         if start is not None and self.inducing is not None:
             raise DataError("start is not supported with inducing=; leave start= out")
+        if options.ess is not None and self.inducing is not None:
+            raise DataError(f"ess is {options.ess}, but inducing= has a fixed number of draws; leave ess out")
         observed = observe(
             self.model, configs, y, METHODS[options.method].point_estimate, options.pointwise, maximize, y_sd
         )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, did_you_mean, listed
-from slayr_py.inference.named_priors import Priors, vector_prior
+from slayr_py.inference.named_priors import Priors, given_priors, vector_prior
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.kernels import (
     LATENT_SIGNAL,
@@ -113,7 +113,7 @@ class Model:
             (*self._target_hyperparameters(), *self.kernel.hyperparameters(self.encoder))
         )
         defaults = {h.name: h for h in declared}
-        self._given = dict(priors or {})
+        self._given = given_priors(priors)
         chosen: dict[str, Prior] = {}
         for name, given in self._given.items():
             if name not in defaults:

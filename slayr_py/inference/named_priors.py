@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +18,19 @@ Priors = Mapping[str, Prior | ArrayLike | Mapping[str, Prior | float]]
 """Priors by hyperparameter. The prior of a vector may be a mapping from names of entries or parameters to priors. A
 number fixes a hyperparameter or an entry."""
 
+AnyPrior = TypeVar("AnyPrior")
+
 _LEAF = re.compile(r"\d+:\w+\[(.*)\]", re.DOTALL)
+
+
+def given_priors(priors: Mapping[str, AnyPrior] | None) -> dict[str, AnyPrior]:
+    """Return the priors that a user gives as a dictionary; ``DataError`` unless they are a mapping or None."""
+    if priors is not None and not isinstance(priors, Mapping):
+        raise DataError(
+            f"priors is {priors!r:.200}; give a mapping of hyperparameters, as in "
+            'priors={"sigma_n": sl.LogNormal(-4, 0.5)}'
+        )
+    return dict(priors or {})
 
 
 def vector_prior(h: Hyperparameter, given: Mapping[str, Prior | float], layout: Layout) -> Prior:

@@ -23,7 +23,7 @@ from slayr_py.inference.sampling.methods import METHODS, diagnose_run
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.population import improve
-from slayr_py.kernels import Composable, Composite, Kernel, from_name
+from slayr_py.kernels import Composable, Composite, Kernel, Matern, from_name
 from slayr_py.space import Encoder, FloatArray
 from slayr_py.threads import one_thread
 
@@ -49,6 +49,8 @@ def sparse_kernel(kernel: Kernel | str, encoder: Encoder, warp: Warp, likelihood
     if likelihood == "probit":
         raise DataError("likelihood='probit' is not supported with inducing=; leave inducing= out")
     chosen = from_name(kernel, encoder)
+    if isinstance(chosen, Matern) and chosen.p > 2:
+        raise DataError(f"inducing= supports Matérn kernels up to p = 2, not p = {chosen.p}; use a smaller p")
     if not isinstance(chosen, Composable) or chosen.as_composite().given:
         raise DataError(
             f"kernel {chosen.name!r} is not supported with inducing=; use an expression such as 'MAT52' without given "

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from slayr_py.errors import DataError, InferenceError, did_you_mean
 from slayr_py.inference.model import Model, Warp
-from slayr_py.inference.named_priors import Priors
+from slayr_py.inference.named_priors import Priors, given_priors
 from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.seeds import as_stan_seed
@@ -32,7 +32,7 @@ def build_models(encoder: Encoder, stack: Stack, priors: Priors | None, warp: Wa
         For a kernel that does not fit the space, or a prior that no kernel can use.
     """
     plain = [Model(encoder, kernel, warp=warp) for kernel in stack.on(encoder).kernels]
-    given = dict(priors or {})
+    given = given_priors(priors)
     known = dict.fromkeys(name for model in plain for name in model.priors)
     if unknown := sorted(given.keys() - known.keys()):
         raise DataError(f"no kernel of the stack has a hyperparameter {unknown[0]!r}{did_you_mean(unknown[0], known)}")

@@ -23,6 +23,7 @@ from typing import Literal
 import numpy as np
 
 from slayr_py.arguments import check_integer
+from slayr_py.errors import DataError
 from slayr_py.space import FloatArray
 
 Base = Literal["se", "rq", "matern"]
@@ -30,6 +31,7 @@ Base = Literal["se", "rq", "matern"]
 BASES = {"se": 1, "rq": 2, "matern": 3}
 """Codes of the kernels in the programs."""
 
+DEFAULT_ORDER = 2
 _LARGEST_ORDER = 1000  # nearly a squared exponential; prevents sums of millions of terms
 
 
@@ -109,3 +111,10 @@ def matern_slope(d: FloatArray, p: int, e: FloatArray | None = None) -> FloatArr
 def checked_order(p: int) -> int:
     """Return the order of a Matérn kernel; ``DataError`` unless it is an integer from 0 to 1000."""
     return check_integer("the Matérn order p", p, 0, _LARGEST_ORDER)
+
+
+def order_of_base(base: str, p: int) -> int:
+    """Return the order of a base kernel; ``DataError`` also for an order of a kernel other than Matérn's."""
+    if checked_order(p) != DEFAULT_ORDER and base != "matern":
+        raise DataError(f"p is {p}, but the base kernel {base!r} has no order; leave p out, or use base='matern'")
+    return checked_order(p)

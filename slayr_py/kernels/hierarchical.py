@@ -27,7 +27,7 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.base_kernels import BASES, Base, checked_order, correlation, slope
+from slayr_py.kernels.base_kernels import BASES, DEFAULT_ORDER, Base, correlation, order_of_base, slope
 from slayr_py.kernels.contracts import LENGTHSCALE, MATERN_ORDER, Contract, Entry, Parameter, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.mixed.conditional_tree import Tree
@@ -128,14 +128,14 @@ class Hierarchical(Kernel):
     name: ClassVar[str] = "hierarchical"
     contract: ClassVar[Contract] = HIERARCHICAL_GP
 
-    def __init__(self, base: Base = "se", combine: Combine = "product", p: int = 2) -> None:
+    def __init__(self, base: Base = "se", combine: Combine = "product", p: int = DEFAULT_ORDER) -> None:
         if base not in BASES:
             raise DataError(f"unknown base kernel {base!r}{did_you_mean(base, tuple(BASES))}")
         if combine not in get_args(Combine):
             raise DataError(f"unknown combination {combine!r}{did_you_mean(combine, get_args(Combine))}")
         self.base = base
         self.combine = combine
-        self.p = checked_order(p)
+        self.p = order_of_base(base, p)
         bases = {"se": "squared-exponential", "rq": "rational quadratic", "matern": f"Matérn p = {p}"}
         self.description = f"hierarchical kernel ({bases[base]}, {combine} over dimensions)"
 

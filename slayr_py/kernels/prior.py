@@ -117,4 +117,5 @@ class Prior(ABC):
 
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able description for :func:`prior_from_dict`."""
-        return {"family": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {"family": type(self).__name__} | {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}

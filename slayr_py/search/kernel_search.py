@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, InferenceError, did_you_mean
-from slayr_py.inference import Model, check_targets, standardisation
+from slayr_py.inference import Model, check_targets, given_priors, standardisation
 from slayr_py.kernels import (
     MEAN,
     MOST_LEAVES,
@@ -145,7 +145,7 @@ class KernelSearch:
                 raise DataError(f"the strategy {strategy!r} takes no option {name!r}{did_you_mean(name, takes)}")
         self.strategy_options = options
         self.given: Mapping[str, Kernel] = dict(given or {})
-        self.priors = dict(priors or {})
+        self.priors = given_priors(priors)
         for name in self.priors:
             if name not in SCALARS:
                 raise DataError(
@@ -256,7 +256,11 @@ class KernelSearch:
             return SearchResult(self, train, y, (), {}, (message,), first)
         mean, sd = standardisation(y)
         settings = self._settings(train, (y - mean) / sd)
-        messages: list[str] = []
+        messages = [
+            f"{name} is left out: it needs real or ordinal parameters, and all of the space are categorical"
+            for name in dict.fromkeys(self.base)
+            if not any(leaf.name == name for leaf in self.leaves)
+        ]
         if settings.inducing is not None and self.inducing is None:
             messages.append(
                 f"fits of the {len(train)} observations are sparse, with {settings.inducing} inducing points"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -29,7 +30,7 @@ from slayr_py.inference import (
     standardisation,
 )
 from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Prior, Stack, names
-from slayr_py.kernels.expressions import Leaf, leaves, parse
+from slayr_py.kernels.expressions import Leaf, leaves, parse, spell
 from slayr_py.search.expressions import log_prior
 from slayr_py.search.fit import SCORES, Fit, Score
 from slayr_py.search.journal import Row
@@ -116,9 +117,9 @@ class SearchResult:
 
     @property
     def best(self) -> Composite:
-        """The kernel with the best score; the simplest base kernel if nothing was fitted."""
-        order = self.top(1)
-        return self.kernel(order[0] if order else self.search.base[0])
+        """The kernel with the best score; if nothing was fitted, the leaf with the fewest hyperparameters."""
+        order = self.top(1) or sorted(map(spell, self.search.leaves), key=self._n_parameters)
+        return self.kernel(order[0])
 
     def kernel(self, expression: str) -> Composite:
         """Return the kernel of an expression, with the given leaves of the search."""
@@ -139,7 +140,8 @@ class SearchResult:
         form.
 
         ``fit`` is the number of fits so far; a cached row costs none. ``bic`` and ``rmse`` are negated, so that larger
-        is better in every column of scores.
+        is better in every column of scores. All scores are of standardised values: ``rmse`` is in their standard
+        deviations.
         """
         best = -np.inf
         count = 0
@@ -255,8 +257,10 @@ class SearchResult:
 
     def mode(self, expression: str) -> dict[str, FloatArray]:
         """Return the hyperparameters of a fitted expression at its mode by name, as one draw, (1, ...)."""
+        if (fit := self.fits.get(expression)) is None:
+            raise DataError(f"{expression!r} was not fitted{did_you_mean(expression, self.fits)}")
         shapes = {h.name: h.shape for h in self.kernel(expression).hyperparameters(self.search.encoder)}
-        theta = self.fits[expression].theta
+        theta = fit.theta
         return {name: np.reshape(values, (1, *shapes.get(name, ()))) for name, values in theta.items()}
 
     def plot(self) -> Any:
@@ -315,6 +319,9 @@ class SearchResult:
 
     def _score(self, fit: Fit) -> float:
         return fit.score(self.search.score)
+
+    def _n_parameters(self, expression: str) -> int:
+        return sum(math.prod(h.shape) for h in self.kernel(expression).hyperparameters(self.search.encoder))
 
     def _size(self, expression: str) -> int:
         """Return the number of leaves of an expression."""

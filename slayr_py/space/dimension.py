@@ -153,9 +153,13 @@ class Dimension:
             for level in (value, plain):
                 with suppress(ValueError, TypeError):  # comparing a value with a level may fail
                     return self.levels.index(level)
-            raise SpaceError(
-                f"parameter {self.name!r} has no level {value!r}{did_you_mean(value, map(str, self.levels))}"
+            alike = [level for level in self.levels if str(level) == str(value)]
+            hint = (
+                f"; give {alike[0]!r}, of type {type(alike[0]).__name__}"
+                if alike
+                else did_you_mean(value, map(str, self.levels))
             )
+            raise SpaceError(f"parameter {self.name!r} has no level {value!r}{hint}")
         if not isinstance(plain, int | float | np.integer | np.floating) or not self.lower <= plain <= self.upper:
             lower, upper = self.values(np.array([self.lower, self.upper]))
             date = ": write a date as the time since a day of your choice" if is_date(value) else ""

@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
 from slayr_py.arguments import check_integer
-from slayr_py.errors import SpaceError, level_outside, listed
+from slayr_py.errors import DataError, SpaceError, level_outside, listed
 from slayr_py.inference import FitKeywords, Posterior
 from slayr_py.space import WITHIN, Encoder, Fixed, Space, Within, function_names, space_from_json
 from slayr_py.study.declared_space import DeclaredSpace
@@ -279,8 +279,10 @@ class StanGPSampler(BaseSampler):
         Raises
         ------
         DataError
-            If q is not a positive integer, or the sampler has no declared space.
+            If q is not a positive integer, the study has another sampler, or this one has no declared space.
         """
+        if inner_sampler(study) is not self:
+            raise DataError(f"the study's sampler is {study.sampler}, not this one; set study.sampler to it")
         return self.strategy.ask_batch(study, check_integer("q", q))
 
     def fit(

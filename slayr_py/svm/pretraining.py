@@ -43,6 +43,7 @@ from slayr_py.svm.leave_one_out import MachineFit
 from slayr_py.svm.related_data import RelatedTargets, clip_to_space
 from slayr_py.svm.tuning import Lengthscale, Tuning
 
+_EPSILON = 0.05
 _COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # values of C that are tried
 _LENGTHSCALES = (0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 1.2)  # times sqrt(C / 2) for C columns
 _LEAST_CONCENTRATION = 0.1  # of the prior of a machine without skill; with 0 it would be no distribution
@@ -249,7 +250,7 @@ def pretrain(
     machine: str = "svr",
     C: float | None = None,
     lengthscale: ArrayLike | None = None,
-    epsilon: float = 0.05,
+    epsilon: float = _EPSILON,
     origin: Origin = "centre",
     seed: int = 1,
     clip: bool = False,
@@ -277,7 +278,7 @@ def pretrain(
     lengthscale : float or (C,) array_like, optional
         Of unit coordinates.
     epsilon : float
-        Errors up to this size cost nothing, in standard deviations of y.
+        Errors up to this size cost nothing, in standard deviations of y: of "svr" only.
     origin : {"centre", "corner"} or mapping of str to float
         Where the monomial features of the kernel are centred: at 1/2 in every column (0 for the columns of a
         categorical parameter), at 0, or at given numbers for some columns and 1/2 for the others. The document's origin
@@ -311,6 +312,8 @@ def pretrain(
     targets = RelatedTargets.of(y, len(train))
     machine = _check_machine(machine, bool(targets.classes))
     epsilon = check_number("epsilon", epsilon, least=0.0)
+    if epsilon != _EPSILON and machine != "svr":
+        messages.append(f"epsilon={epsilon:g} has no effect on the machine {machine!r}")
     costs = _COSTS if C is None else (check_number("C", C),)
     lengthscales = _lengthscales(family, lengthscale, len(encoder.column_names), family_options)
 

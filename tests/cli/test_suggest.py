@@ -87,7 +87,11 @@ SPACE = '[space]\nx = { type = "float", lower = 0, upper = 1 }\n'
         ("", ["--epsilon", "2"], "--epsilon is for the page of --report; give both"),
         ("", ["-o", "runs.csv"], "runs.csv exists and has more than proposals without results; append its rows"),
         ("", ["-o", "failed.csv"], "failed.csv exists and has more than proposals"),
-        ("", ["--history", "open.csv", "-o", "open.csv"], "open.csv is the table of past experiments; name another"),
+        (
+            "",
+            ["--history", "open.csv", "-o", "open.csv"],
+            "open.csv exists and has more than proposals without results",
+        ),
         ("", ["--target", "x"], "the column 'x' of results is a parameter; name the results in another way"),
         ("", ["-o", "lab.toml"], "lab.toml exists and has more than proposals"),
         ("", ["-o", "none/next.csv"], "next.csv cannot be written: there is no folder none"),

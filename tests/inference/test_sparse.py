@@ -15,7 +15,7 @@ from slayr_py.inference.model import Model
 from slayr_py.inference.modes.laplace import find_mode
 from slayr_py.inference.modes.marginal import ExactMarginal
 from slayr_py.inference.modes.sparse_bound import JITTER, SparseMarginal, inducing_points
-from slayr_py.kernels import Hierarchical
+from slayr_py.kernels import Hierarchical, Matern
 from slayr_py.space import Encoder
 
 SQUARE = ConfigurationSpace({"x": (0.0, 1.0), "z": (0.0, 1.0)})
@@ -209,10 +209,14 @@ def test_other_models_are_refused():
         sl.GaussianProcess(SQUARE, Hierarchical(), inducing=10)
     with pytest.raises(DataError, match="inducing must be"):
         sl.GaussianProcess(SQUARE, "SE", inducing=0)
+    with pytest.raises(DataError, match="inducing= supports Matérn kernels up to p = 2, not p = 3; use a smaller p"):
+        sl.GaussianProcess(SQUARE, Matern(p=3), inducing=5)
 
 
-def test_a_start_is_refused():
+def test_a_start_and_an_effective_number_are_refused():
     X = np.random.default_rng(0).uniform(size=(12, 2))
+    with pytest.raises(DataError, match="ess is 100, but inducing= has a fixed number of draws; leave ess out"):
+        sl.GaussianProcess(SQUARE, "SE", inducing=5).fit(X, X.sum(axis=1), ess=100)
     start = WarmStart.of_mode({"z_mu": np.zeros((1, 1))}, 1)
     with pytest.raises(DataError, match="start is not supported with inducing=; leave start= out"):
         sl.GaussianProcess(SQUARE, "SE", inducing=5).fit(X, X.sum(axis=1), start=start)

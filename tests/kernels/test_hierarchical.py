@@ -6,7 +6,8 @@ from scipy.spatial.distance import cdist
 from testing_kernels import random_points, random_theta
 from testing_spaces import conditional_space
 
-from slayr_py.kernels import Hierarchical
+from slayr_py.errors import DataError
+from slayr_py.kernels import Hierarchical, Separable
 from slayr_py.space import Encoder
 
 
@@ -53,6 +54,13 @@ def test_a_euclidean_kernel_of_the_embedding(base, euclidean, combine):
         wanted = np.prod(factors, axis=0) if combine == "product" else np.sum(factors, axis=0)
         # cdist differs from the direct distances by the rounding of the embedding.
         np.testing.assert_allclose(kernel.gram(points, points, theta), theta["sigma_f"] ** 2 * wanted, rtol=1e-7)
+
+
+@pytest.mark.parametrize("kernel", [Hierarchical, Separable])
+def test_only_matern_kernels_have_an_order(kernel):
+    assert kernel(base="matern", p=1).p == 1
+    with pytest.raises(DataError, match="p is 1, but the base kernel 'se' has no order; leave p out, or use"):
+        kernel(base="se", p=1)
 
 
 def test_limits_of_the_weights_are_legal():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import astuple
 
 import numpy as np
@@ -154,3 +155,14 @@ def test_defaults_are_those_documented():
     assert priors["sigma_f"] == sl.LogNormal(0, 0.5)
     assert priors["sigma_n"] == sl.HalfNormal(1)
     assert priors["mu"] == sl.Normal(0, 1)
+
+
+@pytest.mark.parametrize("make", [sl.GaussianProcess, sl.search.KernelSearch])
+def test_priors_that_are_no_mapping_are_refused(make):
+    with pytest.raises(sl.DataError, match=r"priors is \[1\]; give a mapping of hyperparameters, as in priors="):
+        make({"x": (0.0, 1.0)}, priors=[1])
+
+
+def test_a_record_of_a_prior_is_the_same_after_json():
+    prior = sl.LogNormal([0.0, 1.0], 1.0)
+    assert json.loads(json.dumps(prior.asdict())) == prior.asdict()

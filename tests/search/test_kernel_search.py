@@ -304,6 +304,23 @@ def test_constant_values_give_the_simplest_expression_and_a_message():
     assert "SE" in repr(result)
 
 
+def test_of_constant_values_the_best_kernel_is_a_leaf_that_the_space_can_have():
+    space = ConfigurationSpace({"a": (0.0, 1.0), "c": ["u", "v"]})
+    search = KernelSearch(space, ["LIN", "RQ", "SE"], budget=8)
+    result = search.run([{"a": i / 12, "c": "uv"[i % 2]} for i in range(12)], np.full(12, 3.5), progress=False)
+    assert result.best.expression == "SE[a]"
+    assert str(sl.GaussianProcess(space, result.best).kernel) == str(result.best)
+    with pytest.raises(DataError, match="'SE' was not fitted"):
+        result.mode("SE")
+
+
+def test_a_base_kernel_that_no_parameter_can_have_is_a_message():
+    space = ConfigurationSpace({"b": ["u", "v"], "c": ["u", "v", "w"]})
+    configs = [{"b": "uv"[i % 2], "c": "uvw"[i % 3]} for i in range(12)]
+    result = KernelSearch(space, ["LIN", "SE"], budget=3).run(configs, np.arange(12.0), progress=False)
+    assert result.messages[0].startswith("LIN is left out: it needs real or ordinal parameters")
+
+
 def test_if_all_candidates_fail_the_first_reasons_are_told(monkeypatch):
     def broken(*arguments):
         raise np.linalg.LinAlgError("singular on purpose")

@@ -56,6 +56,7 @@ POLY = {"kernel": "poly", "C": 1.0, "degree": 3, "gamma": 0.1, "coef0": 0.5}
     ("space", "config", "words"),
     [
         (mixed_space, MIXED | {"act": "relo"}, "'act' has no level 'relo'; did you mean 'relu'"),
+        (lambda: {"size": [16, 32]}, {"size": "32"}, "'size' has no level '32'; give 32, of type int"),
         (mixed_space, MIXED | {"size": np.zeros(2)}, "'size' has no level array([0., 0.])"),
         (mixed_space, MIXED | {"size": pd.NA}, "'size' has no level <NA>"),
         (mixed_space, MIXED | {"layers": 9}, "'layers' is 9; give a number from 1 to 5"),

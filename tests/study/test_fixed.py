@@ -181,6 +181,11 @@ def test_enqueued_values_activate_their_parents_and_replace_fixed_ones_that_they
     assert [params.get("degree") for params in asked] == [5, None, None, 3]
 
 
+def test_a_size_of_the_initial_design_beside_other_configurations_is_warned_of(plane):
+    with pytest.warns(UserWarning, match="n_initial=5 has no effect: initial_configs= has 1 configurations"):
+        create_study(plane, seed=1, n_initial=5, initial_configs=[{"x": 1.0, "y": 2.0}])
+
+
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_the_values_of_a_partial_fixed_sampler_are_fixed(plane):
     study = create_study(plane, n_initial=4, seed=1, fixed={"x": 1.0, "y": 1.0})

@@ -235,6 +235,10 @@ def test_messages_name_settings_at_the_edge_and_useless_data():
     assert "the machine explains little of the related data (leave-one-out error 1." in messages
     configs, y = related()
     assert not svm.pretrain(plane(), configs, y, **FIXED).messages
+    assert (
+        "epsilon=0.3 has no effect on the machine 'ridge'"
+        in svm.pretrain(plane(), configs, y, machine="ridge", epsilon=0.3).messages
+    )
 
 
 def test_a_fit_that_does_not_converge_is_a_row_without_a_number(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
 from slayr_py.inference.model import Model
@@ -26,9 +27,8 @@ def predict_in_stan(
     data = model.stan_data(train, targets.y, new, pointwise=False, y_sd=targets.y_sd)
     data["noise_floor"] = targets.noise_floor
     output = generate(compiled(model.kernel.program), data, coordinate_table(coordinates), seed)
-    mean = output[[f"f_mean.{i + 1}" for i in range(len(new))]].to_numpy()
-    sd = output[[f"f_sd.{i + 1}" for i in range(len(new))]].to_numpy()
-    return mean, sd
+    mean, sd = (output[[f"{name}.{i + 1}" for i in range(len(new))]].to_numpy() for name in ("f_mean", "f_sd"))
+    return np.ascontiguousarray(mean), np.ascontiguousarray(sd)
 
 
 def coordinate_table(coordinates: Mapping[str, FloatArray]) -> pd.DataFrame:

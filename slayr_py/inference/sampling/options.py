@@ -23,6 +23,9 @@ POINT_ESTIMATES: dict[str, bool] = dict.fromkeys(_NAMES, False)
 """Whether each fit method returns one point; subclasses of `FitMethod`, in the module ``method``, add theirs."""
 
 
+_FIXED = ("laplace", "pathfinder")  # methods whose number of draws is that of the options
+
+
 class FitKeywords(TypedDict, total=False):
     """The fields of `FitOptions` as keyword arguments, all of them optional."""
 
@@ -60,7 +63,8 @@ class FitOptions:
         A trajectory has at most 2**max_treedepth leapfrog steps.
     ess : int or None
         Continue sampling, up to 16 times ``draws``, until the smallest bulk effective sample size of a hyperparameter
-        reaches this number and R-hat is within its limit. An error for "map", which has one point.
+        reaches this number and R-hat is within its limit. "carried" does so where it falls back to NUTS. An error for
+        "map", "pathfinder" and "laplace", whose number of draws is fixed.
     retries : int
         Number of retries of a NUTS fit whose diagnostics fail. Each has another seed and settings that address the
         failure: twice the warm-up, a target acceptance halfway to 1, or one more tree level.
@@ -147,9 +151,10 @@ class FitOptions:
         """
         if options is None:
             chosen = cls().updated(**single)
-            if POINT_ESTIMATES[chosen.method] and chosen.ess is not None:
+            if chosen.ess is not None and (POINT_ESTIMATES[chosen.method] or chosen.method in _FIXED):
+                number = "one point" if POINT_ESTIMATES[chosen.method] else "a fixed number of draws"
                 raise DataError(
-                    f"ess is {chosen.ess}, but method={chosen.method!r} returns one point; leave ess out, or use "
+                    f"ess is {chosen.ess}, but method={chosen.method!r} returns {number}; leave ess out, or use "
                     "method='nuts'"
                 )
             return chosen

@@ -45,6 +45,7 @@ _MOST_NEAR = 30  # the same while the effective number is near what is wanted; o
 _NEAR = 0.75  # share of the wanted effective number that is near it
 _FEWEST_MOVES = 6  # at b = 1; draws that fail are the start of a further attempt, and resampled particles are equal
 _FEWEST_LINEAGES = 5.0  # effective number of lineages whose means estimate a variance
+_MOST_CHANCE = 1.0  # standard errors of an effective number by which the smallest one is raised at most
 _SLOWEST = 0.5  # least growth of the effective number with the moves, relative to what would just suffice
 _MORE_PARTICLES = 3  # times as many particles in a second attempt
 _LAST = 2  # moves after which the particles are draws
@@ -78,7 +79,7 @@ class Tempered(NamedTuple):
     pareto_k : float
         Largest Pareto shape of the importance ratios of a step of b.
     ess : float
-        Smallest effective number of draws of a coordinate.
+        Smallest effective number of draws of a coordinate, see `EffectiveNumbers.smallest`.
     temperatures : list of float
         b after each step; the last one is 1 unless the number of steps was exceeded.
     moves : int
@@ -169,7 +170,7 @@ def _attempt(target: _Target, n: int, smallest_ess: float, rng: np.random.Genera
     for moves in range(1, 1 + most):
         particles.move(b, rng)
         last = [*last, particles.x][-_LAST:]
-        ess = float(effective_numbers(np.concatenate(last), np.tile(particles.ancestors, _LAST)).min())
+        ess = effective_numbers(np.concatenate(last), np.tile(particles.ancestors, _LAST)).smallest
         slow = ess < _SLOWEST * smallest_ess * moves / _MOST_MOVES
         late = moves >= _MOST_MOVES and ess < _NEAR * smallest_ess
         if ess >= smallest_ess or (slow and moves >= _FEWEST_MOVES) or late:
@@ -179,33 +180,63 @@ def _attempt(target: _Target, n: int, smallest_ess: float, rng: np.random.Genera
     return Tempered(draws, reached, ess, temperatures, particles.moves, particles.acceptance)
 
 
-def effective_numbers(draws: FloatArray, ancestors: NDArray[np.intp]) -> FloatArray:
+class EffectiveNumbers(NamedTuple):
+    """Effective numbers of draws.
+
+    Attributes
+    ----------
+    numbers : (P,) float64
+        Of each coordinate.
+    error : float
+        Standard error of their logarithms: root of the mean square.
+    """
+
+    numbers: FloatArray
+    error: float
+
+    @property
+    def smallest(self) -> float:
+        """The smallest number, without the part of its distance from the others that is chance.
+
+        The smallest of many estimates is too small. Their logarithms are shrunk towards their mean by the share of
+        their variance that is the variance of an estimate (James & Stein 1961), but by at most one standard error, so
+        that a coordinate which mixes slowly keeps a small number (Efron & Morris 1972, "Limiting the risk of Bayes and
+        empirical Bayes estimators, part II").
+        """
+        logs = np.log(self.numbers)
+        spread = float(np.square(logs - logs.mean()).sum())
+        if not spread > 0:
+            return float(self.numbers.min())
+        chance = min(1.0, max(len(logs) - 3, 0) * self.error**2 / spread)
+        return float(self.numbers.min() * np.exp(min(chance * (logs.mean() - logs.min()), _MOST_CHANCE * self.error)))
+
+
+def effective_numbers(draws: FloatArray, ancestors: NDArray[np.intp]) -> EffectiveNumbers:
     """Return the effective number of draws of each coordinate.
 
     Its reciprocal estimates the variance of the mean, relative to that of the draws: without bias if relatives are
     independent, or if all lineages have equally many draws. As deviations are from the mean of the draws, the number
     has the factor 1 - (sum of the squared shares of the lineages). If few lineages have most of the draws, their means
-    tell too little about the variance of a mean, and the effective number of lineages is returned.
+    tell too little about the variance of a mean, and the effective number of lineages is returned. The standard error
+    is that of a sum of squares of independent normal variables, the sums of the lineages.
 
     Parameters
     ----------
     draws : (n, P) float64
     ancestors : (n,) int
         Ancestor of each draw; draws with different ancestors are independent.
-
-    Returns
-    -------
-    (P,) float64
     """
     apart = draws - draws.mean(axis=0)
     _, index, counts = np.unique(ancestors, return_inverse=True, return_counts=True)
     squared_shares = float(np.square(counts / len(draws)).sum())
     if squared_shares > 1 / _FEWEST_LINEAGES:
-        return np.full(draws.shape[1], 1 / squared_shares)
+        return EffectiveNumbers(np.full(draws.shape[1], 1 / squared_shares), 0.0)
     totals = np.zeros((len(counts), draws.shape[1]))
     np.add.at(totals, index, apart)
-    ratios = np.square(apart).sum(axis=0) / np.square(totals).sum(axis=0)
-    return np.asarray(ratios * len(draws) * (1 - squared_shares))
+    squares = np.square(totals)
+    numbers = np.square(apart).sum(axis=0) / squares.sum(axis=0) * len(draws) * (1 - squared_shares)
+    relative_variances = 2 / 3 * np.square(squares).sum(axis=0) / np.square(squares.sum(axis=0))
+    return EffectiveNumbers(numbers, float(np.sqrt(relative_variances.mean())))
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,8 @@ def checked_layers(layers: int | Sequence[int], family: str) -> tuple[int, ...]:
     """Return the numbers of layers in order; raise ``DataError`` for layers that the family does not have."""
     given = [layers] if isinstance(layers, int) or not isinstance(layers, Iterable) else list(layers)
     integers = all(isinstance(layer, int | np.integer) and not isinstance(layer, bool) for layer in given)
-    if not given or not integers or not set(given) <= LAYERS.keys():
-        raise DataError(f"layers is {layers!r}; use 0, 1, 2 or several of them, such as (1, 2)")
+    if not given or not integers or not set(given) <= LAYERS.keys() or len(set(given)) < len(given):
+        raise DataError(f"layers is {layers!r}; use 0, 1, 2 or several of them, each once, such as (1, 2)")
     chosen = tuple(layer for layer in LAYERS if layer in given)
     if 1 in chosen and family != "se":
         raise DataError(

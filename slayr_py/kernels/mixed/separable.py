@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.base_kernels import BASES, checked_order, correlation, slope
+from slayr_py.kernels.base_kernels import BASES, DEFAULT_ORDER, correlation, order_of_base, slope
 from slayr_py.kernels.contracts import Contract, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.mixed.contract import COMBINATIONS, FM_GP, MODULATORS
@@ -61,7 +61,7 @@ class Separable(Kernel):
         graph: str = "laplacian",
         combine: Combine = "product",
         base: Literal["se", "matern"] = "se",
-        p: int = 2,
+        p: int = DEFAULT_ORDER,
     ) -> None:
         if graph not in _GRAPHS:
             raise DataError(f"unknown graph kernel {graph!r}{did_you_mean(graph, tuple(_GRAPHS))}")
@@ -72,7 +72,7 @@ class Separable(Kernel):
         self.graph = graph
         self.combine = combine
         self.base: Literal["se", "matern"] = base
-        self.p = checked_order(p)
+        self.p = order_of_base(base, p)
         smooth = "squared-exponential" if base == "se" else f"Matérn-{2 * p + 1}/2"
         self.description = f"{combine} of a {smooth} and a {graph} kernel"
         self._response = _GRAPHS[graph]

@@ -14,7 +14,7 @@ from typing_extensions import Unpack
 from slayr_py.acquisition import MOST_OBJECTIVES, Acquisition, Beliefs, from_name as acquisition_from_name
 from slayr_py.arguments import check_flag, check_integer, check_number
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.inference import FitKeywords, FitOptions, Priors, Warp
+from slayr_py.inference import FitKeywords, FitOptions, Priors, Warp, given_priors
 from slayr_py.kernels import NOISE, Kernel, LogNormal, Stack
 from slayr_py.search import KernelSearch
 from slayr_py.space import Within
@@ -199,11 +199,7 @@ class SamplerOptions:
         if self.cost is not None:
             check_cost_name(self.cost)
             self._check_improvement("cost", "which divides the expected improvement")
-        if self.priors is not None and not isinstance(self.priors, Mapping):
-            raise DataError(
-                f"priors is {self.priors!r:.200}; give a mapping of hyperparameters, as in "
-                'priors={"sigma_n": sl.LogNormal(-4, 0.5)}'
-            )
+        given_priors(self.priors)  # raises unless it is a mapping
         if self.on_progress is not None and not callable(self.on_progress):
             raise DataError(f"on_progress is {self.on_progress!r:.200}; give a function of one Phase")
         _check_choice("warp", self.warp, get_args(Warp))

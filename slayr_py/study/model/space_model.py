@@ -97,6 +97,11 @@ class SpaceModel:
         self.fixed = None if options.fixed is None else encoder.fix(options.fixed, "fixed: ")
         self.prior = None if options.prior is None else OptimumPrior.of(options.prior, encoder)
         given = None if options.initial_configs is None else self._initial_configs(options.initial_configs)
+        if given is not None and options.n_initial not in (None, len(given)):
+            session.warn(
+                f"n_initial={options.n_initial} has no effect: initial_configs= has {len(given)} configurations",
+                about="n_initial",
+            )
         default = default_configuration(encoder, self.fixed) if options.default else None
         if given is not None and default is not None:
             given = [default, *(config for config in given if config != default)]

@@ -172,10 +172,15 @@ def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint
             raise ObjectiveError(f"the objective reported no value of the constraint {sorted(missing)[0]!r}")
     values = {}
     for name, constraint in known.items():
+        given = reported[name]
+        plain = given.item() if hasattr(given, "item") and not getattr(given, "shape", ()) else given
+        if isinstance(plain, str | bool):
+            remedy = "; return a number that is at most 0 where the constraint holds" * isinstance(plain, bool)
+            raise ObjectiveError(f"the constraint {name!r} is {given!r:.200}, not a number{remedy}")
         try:
-            value = to_float(reported[name])
+            value = to_float(given)
         except (TypeError, ValueError, OverflowError) as error:
-            raise ObjectiveError(f"the constraint {name!r} is {reported[name]!r:.200}, not a number") from error
+            raise ObjectiveError(f"the constraint {name!r} is {given!r:.200}, not a number") from error
         if not math.isfinite(value):
             raise NotFiniteError(f"the constraint {name!r} is {value}, not a finite number")
         values[name] = constraint.excess(value)

@@ -32,6 +32,7 @@ def test_stan_and_numpy_predict_the_same(fixture, request):
     for name in ("mean", "sd", "draw_mean", "draw_sd"):
         a = getattr(here, name)
         b = getattr(there, name)
+        assert a.flags.c_contiguous and b.flags.c_contiguous
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8 * posterior.y_sd)
 
 

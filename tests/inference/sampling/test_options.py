@@ -23,6 +23,7 @@ from slayr_py.inference import METHODS, FitKeywords, FitOptions, Method
         ({"max_treedepth": 0}, "max_treedepth"),
         ({"ess": 0}, "ess must be an integer >= 1, got 0"),
         ({"method": "map", "ess": 100}, "ess is 100, but method='map' returns one point; leave ess out, or use"),
+        ({"method": "laplace", "ess": 100}, "ess is 100, but method='laplace' returns a fixed number of draws"),
         ({"retries": -1}, "retries must be an integer >= 0, got -1"),
         ({"retries": True}, "retries must be an integer >= 0, got True"),
     ],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
-from slayr_py.inference.sampling.tempering import _Particles, _Target, effective_numbers, temper
+from slayr_py.inference.sampling.tempering import EffectiveNumbers, _Particles, _Target, effective_numbers, temper
 
 PRIOR_ONLY = 18
 
@@ -134,10 +134,12 @@ def test_effective_number_counts_lineages():
     draws = rng.standard_normal((20_000, 2))
     families = np.arange(20_000) // 10
     # Relatives that have become independent.
-    assert effective_numbers(draws, families) == pytest.approx(20_000, rel=0.1)
-    assert effective_numbers(np.repeat(draws[:2000], 10, axis=0), families) == pytest.approx(1999, rel=1e-9)
-    assert effective_numbers(draws, np.zeros(20_000)).tolist() == [1, 1]
-    assert effective_numbers(draws, np.arange(20_000) < 5000) == pytest.approx(1.6)  # two lineages tell too little
+    assert effective_numbers(draws, families).numbers == pytest.approx(20_000, rel=0.1)
+    assert effective_numbers(np.repeat(draws[:2000], 10, axis=0), families).numbers == pytest.approx(1999, rel=1e-9)
+    assert effective_numbers(draws, np.zeros(20_000)).numbers.tolist() == [1, 1]
+    assert effective_numbers(draws, np.arange(20_000) < 5000).numbers == pytest.approx(
+        1.6
+    )  # two lineages tell too little
 
 
 @pytest.mark.parametrize("sizes", [[5] * 8, [4] * 10, [12, 5, 5, 5, 5, 5, 3]])
@@ -150,6 +152,30 @@ def test_reciprocals_estimate_the_variance_of_the_mean(sizes, alike):
     if alike:
         draws = draws[:, ancestors] + 1e-6 * draws
     apart = np.square(draws - draws.mean(axis=1, keepdims=True)).sum(axis=1)
-    ratio = np.mean(apart / 40 / effective_numbers(draws.T, ancestors)) / np.mean(np.square(draws.mean(axis=1)))
+    ratio = np.mean(apart / 40 / effective_numbers(draws.T, ancestors).numbers) / np.mean(np.square(draws.mean(axis=1)))
     least = 0.8 if alike and sizes[0] != sizes[1] else 0.94
     assert least < ratio < 1.06
+
+
+@pytest.mark.parametrize("slow", [1, 8])
+def test_the_smallest_effective_number_is_not_that_of_a_coordinate_that_has_it_by_chance(slow):
+    """Of forty lineages, relatives are independent or, in one coordinate, equal."""
+    rng = np.random.default_rng(0)
+    ancestors = np.repeat(np.arange(40), 5 * slow)
+    found = []
+    for _ in range(200):
+        draws = rng.standard_normal((len(ancestors), 60))
+        draws[:, 0] = draws[ancestors * 5 * slow, 0] if slow > 1 else draws[:, 0]
+        found.append(effective_numbers(draws, ancestors))
+    errors = np.std([np.log(each.numbers[1:]) for each in found], axis=0)
+    assert np.mean([each.error for each in found]) == pytest.approx(errors.mean(), rel=0.1)
+    raw, smallest = np.median([(each.numbers.min(), each.smallest) for each in found], axis=0)
+    if slow == 1:
+        assert raw < 0.7 * 200 < 0.8 * 200 < smallest < 200
+    else:
+        assert 39 <= smallest < 1.3 * 40  # the 40 lineages
+
+
+@pytest.mark.parametrize("numbers, error, smallest", [([50.0, 50.0], 0.3, 50), ([20.0, 80.0, 90.0], 0.3, 20)])
+def test_few_or_equal_effective_numbers_are_not_shrunk(numbers, error, smallest):
+    assert EffectiveNumbers(np.array(numbers), error).smallest == smallest

@@ -259,7 +259,7 @@ def test_arrays_of_the_caller_are_copied():
         ({"origin": {"x": math.nan}}, r"the origin of 'x' is nan; give a number in \[0, 1\]"),
         *(
             ({"layers": layers}, r"layers is .*; use 0, 1, 2 or several of them")
-            for layers in (-1, 3, 1.7, True, "1", (), (1, 3), None)
+            for layers in (-1, 3, 1.7, True, "1", (), (1, 3), (2, 2), None)
         ),
         ({"base": "matern"}, "the base is 'matern'"),
         ({"base": Matern(p=3)}, r"the base is Matern\(p=3\)"),

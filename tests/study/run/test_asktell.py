@@ -101,7 +101,7 @@ def test_decimals_of_an_objective_and_its_constraints(plane):
 
 def test_decimals_and_fractions_are_values_of_parameters(plane):
     given = {"x": Decimal("0.1"), "y": Fraction(1, 2)}
-    options = {"n_initial": 4, "seed": 1, "history": [(given, 1.0)], "initial_configs": [given], "fixed": given}
+    options = {"seed": 1, "history": [(given, 1.0)], "initial_configs": [given], "fixed": given}
     study = create_study(plane, **options)  # a warning that fixed values replace equal ones would be an error
     assert study.trials[0].params == ask(study).params == ask(study, context=given).params == {"x": 0.1, "y": 0.5}
 
@@ -153,6 +153,14 @@ def test_a_batch_replaces_trials_that_were_enqueued_wrongly(plane):
     assert caught[0].filename == __file__
     assert [trial.number for trial in trials] == [1, 2, 3] and all(len(trial.params) == 2 for trial in trials)
     assert [trial.state.name for trial in study.trials] == ["FAIL", "RUNNING", "RUNNING", "RUNNING"]
+
+
+def test_a_sampler_suggests_no_batch_of_a_study_with_another_sampler(plane):
+    study = create_study(plane, n_initial=8, seed=1)
+    sampler, study.sampler = study.sampler, optuna.samplers.RandomSampler(seed=1)
+    with pytest.raises(DataError, match="the study's sampler is RandomSampler, not this one; set study.sampler"):
+        sampler.ask_batch(study, 2)
+    assert not study.trials
 
 
 @pytest.mark.parametrize("read", ["get_study_system_attrs", "get_all_trials"])
