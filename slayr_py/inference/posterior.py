@@ -72,9 +72,9 @@ class Posterior:
         ``observed_data``
             ``y`` (observation).
         ``constant_data``
-            ``X`` (observation, column), the inputs of the kernel; ``values`` and ``active`` (observation, parameter),
-            the output of the encoder; ``y_mean`` and ``y_sd``, in the user's units, ``y_sd`` negative if larger values
-            are better.
+            ``X`` (observation, encoded_column), the inputs of the kernel; ``values`` and ``active`` (observation,
+            parameter), the output of the encoder; ``y_mean`` and ``y_sd``, in the user's units, ``y_sd`` negative if
+            larger values are better.
         ``prior``, ``sample_stats_prior``, ``prior_predictive``
             The same groups without the likelihood, after :meth:`with_prior`. ``prior_predictive`` has joint draws.
     record : dict

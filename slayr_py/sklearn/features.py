@@ -1,7 +1,8 @@
 """Columns of a table as the parameters of a search space, and their unit values.
 
 A real column x is (x - lower) / width, where the training data range from lower to lower + width. The map is affine
-without bounds, so that points outside the range of the training data are extrapolated and not clipped.
+without bounds, so that points outside the range of the training data are extrapolated and not clipped, up to the size
+of numbers whose squares are finite.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from sklearn.utils import check_array
 
 from slayr_py.errors import DataError, did_you_mean, listed
 from slayr_py.space import Encoded, Encoder, FloatArray
+
+_FARTHEST = 1e100  # unit value of a row far outside the training data
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,11 @@ class RealFeature:
         return cls(name, lower, max(1.0, abs(lower)))
 
     def unit_values(self, values: FloatArray) -> FloatArray:
-        """Return the values on the scale of the training data, whose range is [0, 1]."""
-        return np.asarray((values - self.lower) / self.width)
+        """Return the values on the scale of the training data, whose range is [0, 1].
+
+        It is at most 1e100 in size, so that squared distances are finite.
+        """
+        return np.clip((values - self.lower) / self.width, -_FARTHEST, _FARTHEST)
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,6 @@ class Features:
     def __init__(self, table: Any, names: Sequence[str], categorical: Sequence[int]) -> None:
         self.categorical = tuple(categorical)
         self.real = tuple(j for j in range(len(names)) if j not in self.categorical)
-        _check_numbers(table, names, self.real)
         refuse_text(table, self.categorical)
         self._real = [RealFeature.of(names[j], x) for j, x in zip(self.real, self._numbers(table).T, strict=True)]
         self._levels = [LevelFeature.of(names[j], _column(table, j)) for j in self.categorical]
@@ -223,25 +228,16 @@ def _categorical_by_dtype(table: Any) -> list[int]:
     ]
 
 
-def _check_numbers(table: Any, names: Sequence[str], real: Sequence[int]) -> None:
-    """Raise `DataError` for a column of a DataFrame with text that is neither a number nor chosen as a category."""
-    for j in set(real) & set(_categorical_by_dtype(table)):
-        try:
-            pd.to_numeric(table.iloc[:, j])
-        except (TypeError, ValueError) as error:
-            raise DataError(
-                f"column {names[j]!r} has text but is not among categorical_features, which replaces the choice by "
-                f"data type; add {names[j]!r} to it"
-            ) from error
-
-
 def refuse_text(table: Any, categorical: Sequence[int] = ()) -> None:
-    """Raise `DataError` for an array with text that is no number in a column that is not one of categories.
+    """Raise `DataError` for text that is no number in a column that is not one of categories.
 
-    Such is the result of a ``ColumnTransformer`` that lets a column of text pass.
+    An array with text is the result of a ``ColumnTransformer`` that lets a column of text pass.
     """
+    if isinstance(table, pd.DataFrame):
+        _refuse_text_columns(table, categorical)
+        return
     values: NDArray[Any] = np.asarray(table)
-    if isinstance(table, pd.DataFrame) or values.ndim != 2 or values.dtype.kind not in "OU":
+    if values.ndim != 2 or values.dtype.kind not in "OU":
         return
     for j in range(values.shape[1]):
         text = next(filter(_is_text, values[:, j].tolist()), None)
@@ -252,6 +248,18 @@ def refuse_text(table: Any, categorical: Sequence[int] = ()) -> None:
                 f"have categories: name them, as in categorical_features=[{columns}], or let the transformer before "
                 'return a DataFrame by set_output(transform="pandas")'
             )
+
+
+def _refuse_text_columns(table: pd.DataFrame, categorical: Sequence[int]) -> None:
+    for j in sorted(set(_categorical_by_dtype(table)) - set(categorical)):
+        try:
+            pd.to_numeric(table.iloc[:, j])
+        except (TypeError, ValueError) as error:
+            name = table.columns[j]
+            raise DataError(
+                f"column {name!r} has text but is not among categorical_features, which replaces the choice by data "
+                f"type; add {name!r} to it"
+            ) from error
 
 
 def _is_text(value: object) -> bool:

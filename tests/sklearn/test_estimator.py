@@ -150,6 +150,15 @@ def test_units_of_the_columns_do_not_matter(numbers, scale):
     np.testing.assert_allclose(quick().fit(X * scale, y).predict((X + 1) * scale), wanted, rtol=1e-6)
 
 
+@pytest.mark.stan
+@pytest.mark.parametrize("kernel", ["matern", "additive", "LIN + SE"])
+def test_rows_far_outside_the_training_data_have_finite_predictions(numbers, kernel):
+    X, y = numbers
+    fitted = BayesianGPRegressor(kernel, method="map").fit(X, y)
+    mean, sd = fitted.predict(np.full((1, X.shape[1]), 1e200), return_std=True)
+    assert np.isfinite(mean).all() and np.isfinite(sd).all()
+
+
 def test_a_column_too_wide_for_floating_point_is_refused(numbers):
     X, y = numbers
     wide = X.copy()
@@ -228,6 +237,7 @@ def test_new_categories_are_named(table):
         ({"act": None}, {}, "column 'act' is empty in row 0"),
         ({"lr": np.nan}, {}, "NaN"),
         ({"lr": "quick"}, {"categorical_features": ["act", "size", "bias"]}, "column 'lr' has text but is not among"),
+        ({}, {"categorical_features": None}, "column 'act' has text but is not among categorical_features"),
         ({}, {"categorical_features": ["atc"]}, "no column of X: 'atc'; did you mean 'act'"),
         ({}, {"categorical_features": [4]}, "position 4; X has 4 columns"),
         ({}, {"categorical_features": [True, False]}, r"mask of 2 values for 4 columns"),

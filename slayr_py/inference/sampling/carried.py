@@ -5,19 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from typing_extensions import override
 
 from slayr_py.inference.diagnostics.checks import CARRIED_CHECKS, TEMPERED_ESS, importance_limits
-from slayr_py.inference.sampling.composite_density import CompositeDensity
-from slayr_py.inference.sampling.density import StanDensity, pointwise
-from slayr_py.inference.sampling.fm_density import FrequencyModulatedDensity
-from slayr_py.inference.sampling.hierarchical_density import HierarchicalDensity
-from slayr_py.inference.sampling.matern_density import MaternDensity
+from slayr_py.inference.sampling.densities import numpy_density, run_of
+from slayr_py.inference.sampling.density import StanDensity
 from slayr_py.inference.sampling.method import FitMethod, Job, Kind
 from slayr_py.inference.sampling.numpy_density import NumpyDensity
 from slayr_py.inference.sampling.options import FitOptions
@@ -80,7 +75,7 @@ def _from_draws(job: Job, start: WarmStart) -> Run:
     takes tenths of a second, while the effective number of particles in modes of which they had few draws stays small.
     """
     shapes = {name: values.shape[1:] for name, values in start.points.items()}
-    here = _written_here(job.model.name, job.data)
+    here = numpy_density(job.model.name, job.data)
     p = start.draws.shape[1]
     if here is None and p > CARRIED_PARAMETERS:
         raise ValueError(
@@ -94,18 +89,18 @@ def _from_draws(job: Job, start: WarmStart) -> Run:
             good = importance_limits(CARRIED_CHECKS, job.total_draws)
             population = improve(density, start.draws, job.total_draws, good, rng)
             if good(population.pareto_k, population.ess) or isinstance(density, StanDensity):
-                return _run(job, density, shapes, population)
+                return run_of(job, density, shapes, population)
         assert not isinstance(density, StanDensity)
         if p <= _FEW_PARAMETERS:
             population, passed = _improved_prior(job, density, rng)
             if passed:
-                return _run(job, density, shapes, population)
+                return run_of(job, density, shapes, population)
         return _tempered(job, density, shapes, start.draws, rng)
 
 
 def _from_prior(job: Job) -> Run:
     """Move draws of the prior by importance sampling; if that fails or the parameters are many, temper."""
-    here = _written_here(job.model.name, job.data)
+    here = numpy_density(job.model.name, job.data)
     if here is None:
         raise ValueError("method 'carried' needs the draws of an earlier fit; pass start=posterior.warm_start()")
     shapes = program_contracts()[job.model.name].coordinate_shapes_in(job.data)
@@ -115,7 +110,7 @@ def _from_prior(job: Job) -> Run:
         return _tempered(job, density, shapes, density.prior_draws(_PRIOR_PROPOSALS, rng), rng, _PRIOR_PARTICLES)
     population, passed = _improved_prior(job, density, rng)
     if passed:
-        return _run(job, density, shapes, population)
+        return run_of(job, density, shapes, population)
     populations = [population, *(_improved_prior(job, density, rng)[0] for _ in range(_PRIOR_RUNS - 1))]
     draws = np.concatenate([each.spread for each in populations])
     with _singular_covariances(draws):
@@ -149,21 +144,7 @@ def _tempered(
         tempered = temper(density, tempered.draws, job.total_draws, TEMPERED_ESS, rng)
     rows = np.arange(len(tempered.draws))
     population = Population(tempered.draws, rows, tempered.pareto_k, tempered.ess, len(tempered.temperatures))
-    return _run(job, density, shapes, population, {"temperatures": tempered.temperatures, "moves": tempered.moves})
-
-
-def _run(
-    job: Job,
-    density: NumpyDensity | StanDensity,
-    shapes: dict[str, tuple[int, ...]],
-    population: Population,
-    settings: Mapping[str, Any] = MappingProxyType({}),
-) -> Run:
-    """Return the run of a population; where the density is written in NumPy, the program adds pointwise densities."""
-    run = density.run(population, {"steps": population.steps, **settings}, [])
-    if isinstance(density, StanDensity) or not job.data["want_pointwise"]:
-        return run
-    return replace(run, variables={**run.variables, **pointwise(job, shapes, population.draws)})
+    return run_of(job, density, shapes, population, {"temperatures": tempered.temperatures, "moves": tempered.moves})
 
 
 @contextmanager
@@ -172,14 +153,6 @@ def _singular_covariances(draws: FloatArray) -> Iterator[None]:
         yield
     except np.linalg.LinAlgError as error:
         raise ValueError(f"no proposal can be fitted to the {len(draws)} earlier draws: {error}") from error
-
-
-def _written_here(program: str, data: Mapping[str, Any]) -> type[NumpyDensity] | None:
-    """Return the class of the density of a program with these data, if it is written in NumPy."""
-    for density in (MaternDensity, FrequencyModulatedDensity, HierarchicalDensity, CompositeDensity):
-        if density.serves(program, data):
-            return density
-    return None
 
 
 def can_carry(start: WarmStart | None) -> bool:
@@ -192,6 +165,6 @@ def can_carry(start: WarmStart | None) -> bool:
 
 def carries_to(program: str, data: Mapping[str, Any]) -> Callable[[WarmStart | None], bool]:
     """Return a function that tells whether a start, or None for the prior, can be carried to a program's posterior."""
-    if _written_here(program, data) is None:
+    if numpy_density(program, data) is None:
         return can_carry
     return lambda start: start is None or len(start.draws) > start.draws.shape[1]

@@ -15,6 +15,7 @@ from slayr_py.inference.sensitivity.inputs import uniform
 from slayr_py.inference.sensitivity.pick_freeze import pick_freeze
 from slayr_py.inference.sensitivity.product import product_indices
 from slayr_py.space import FloatArray
+from slayr_py.threads import one_thread
 
 _ANCHORS = (256, 512)  # the second number if functions from the first lack too much variance
 _TESTS = 64  # configurations at which the lost variance is measured
@@ -72,15 +73,16 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
     points = check_integer("points", points, minimum=2)
     rng = np.random.default_rng(check_integer("seed", seed, minimum=0))
     encoder = posterior.encoder
-    tests = uniform(encoder, _TESTS, rng)
-    for n_anchors in _ANCHORS:
-        functions = draw_functions(posterior, uniform(encoder, n_anchors, rng), draws, rng, tests=tests)
-        if functions.lost <= _MOST_LOST:
-            break
-    indices = product_indices(functions.expansions, encoder)
-    method = "monte carlo" if indices is None else "quadrature"
-    if indices is None:
-        indices = pick_freeze(functions, encoder, 2 ** int(np.ceil(np.log2(points))), _REPEATS, rng)
+    with one_thread():
+        tests = uniform(encoder, _TESTS, rng)
+        for n_anchors in _ANCHORS:
+            functions = draw_functions(posterior, uniform(encoder, n_anchors, rng), draws, rng, tests=tests)
+            if functions.lost <= _MOST_LOST:
+                break
+        indices = product_indices(functions.expansions, encoder)
+        method = "monte carlo" if indices is None else "quadrature"
+        if indices is None:
+            indices = pick_freeze(functions, encoder, 2 ** int(np.ceil(np.log2(points))), _REPEATS, rng)
     varies = np.isfinite(indices.total).all(axis=1)
     lost = functions.lost if varies.any() else 0.0
     if not varies.any():

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import halfnorm, norm
 
 import slayr_py as sl
 from slayr_py.inference.diagnostics import checks
@@ -94,3 +95,37 @@ def test_a_fit_with_improved_draws(fixture, method, request, monkeypatch):
     for name in ("lengthscale", "sigma_f", "sigma_n"):
         gap = np.log(posterior.draws[name]).mean(axis=0) - np.log(exact.draws[name]).mean(axis=0)
         assert np.all(np.abs(gap) < 0.6 * np.log(exact.draws[name]).std(axis=0)), name
+
+
+@pytest.mark.stan
+@pytest.mark.parametrize("method", ["pathfinder", "laplace"])
+def test_approximations_have_the_tails_of_the_posterior(method):
+    """The spread of a length-scale, whose posterior has a long tail, against sums over a grid.
+
+    The mean of eight fits has a standard error of 0.05 relative to the exact value; without a step of importance
+    sampling it is 0.78.
+    """
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(0, 1, 12))
+    y = np.sin(6 * x) + rng.normal(0, 0.17, 12)
+    z = (y - y.mean()) / y.std(ddof=1)
+    logs, noise = np.meshgrid(np.linspace(-4.5, 4, 120), np.linspace(-5, 1.5, 100), indexing="ij")
+    k = np.exp(-np.square(x[:, None] - x) / (2 * np.exp(2 * logs)[..., None, None]))
+    covariance = k + (np.exp(2 * noise) + 1e-6)[..., None, None] * np.eye(12)
+    weights = np.exp(
+        multivariate_log_density(z, covariance)
+        + norm.logpdf(logs, np.log(0.2), 1)
+        + halfnorm.logpdf(np.exp(noise))
+        + noise
+    )
+    mean = np.average(logs, weights=weights)
+    exact = np.sqrt(np.average(np.square(logs - mean), weights=weights))
+    gp = sl.GaussianProcess({"x": (0.0, 1.0)}, "SE", {"mu": 0.0, "sigma_f": 1.0})
+    fits = (gp.fit(x[:, None], y, method=method, seed=seed, draws=50, pointwise=False) for seed in range(8))
+    ratios = [np.log(fit.draws["lengthscale"]).std() / exact for fit in fits]
+    assert 0.88 < np.mean(ratios) < 1.12
+
+
+def multivariate_log_density(z, covariance):
+    whitened = np.linalg.solve(np.linalg.cholesky(covariance), z[:, None])[..., 0]
+    return -0.5 * (np.linalg.slogdet(covariance)[1] + np.square(whitened).sum(axis=-1))
