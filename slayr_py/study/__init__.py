@@ -105,6 +105,7 @@ __all__ = [
     "search_table",
     "space_of",
     "space_to_distributions",
+    "suggestion_record",
     "suggestion_table",
     "tell",
 ]

@@ -268,7 +268,18 @@ def _at_most(a: Any, b: Any) -> bool:
 
 
 def suggestion_record(trial: FrozenTrial) -> SuggestionRecord:
-    """Return the suggestion record of a trial; empty if another sampler made it."""
+    """Return the record of the suggestion of a trial: what was fitted, searched and predicted, and how.
+
+    Parameters
+    ----------
+    trial : optuna.trial.FrozenTrial
+        One of ``study.trials``.
+
+    Returns
+    -------
+    SuggestionRecord
+        A dictionary; empty if another sampler made the suggestion.
+    """
     record = stored(trial.user_attrs, SUGGESTION_KEY)
     return cast(SuggestionRecord, record) if isinstance(record, dict) else {}
 
