@@ -296,6 +296,12 @@ def test_average_several_kernels(names):
     assert len(names["result"].posterior().weights) == 3
 
 
+@recipe("Model outcomes that are yes or no")
+def test_model_outcomes(names):
+    likely, unlikely = names["posterior"].probability([{"lr": 0.001, "layers": 3}, {"lr": 0.5, "layers": 3}])
+    assert unlikely < 0.2 < 0.8 < likely
+
+
 @recipe("Fit 40,000 rows")
 def test_fit_many_rows(names):
     truth = 0.1 + (np.arange(1, 7) - 4) ** 2 / 50

@@ -430,7 +430,7 @@ def test_the_report_and_the_figures_show_the_front(tmp_path):
 
 
 def test_the_hypervolume_of_a_run_with_fixed_values_is_that_of_its_trials():
-    result = run(budget=2, initial_configs=[{"x": 0.1, "z": 0.3}, {"x": 0.5, "z": 0.4}])
+    result = run(budget=2, n_initial=2, initial_configs=[{"x": 0.1, "z": 0.3}, {"x": 0.5, "z": 0.4}])
     result.study.sampler = sl.study.StanGPSampler(SPACE, seed=1, n_initial=2, fixed={"x": 0.5})
     (line,) = result.plot_convergence().axes[0].get_lines()
     assert line.get_xdata().tolist() == [1]

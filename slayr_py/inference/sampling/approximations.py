@@ -121,7 +121,7 @@ def _resample(
     settings: dict[str, Any],
     calls: list[dict[str, Any]],
 ) -> Run:
-    """Improve the draws of an approximation by importance sampling; their own ratios are used only if that fails.
+    """Improve the draws of an approximation by importance sampling; they are used themselves only if that fails.
 
     A normal distribution misses the tails of a posterior, and ratios of draws that miss them look good. So a quarter as
     many draws of the prior are beside those to which the first mixture is fitted, if the density is written in NumPy.
@@ -148,7 +148,9 @@ def _resample(
             coordinates = np.concatenate([coordinates, density.prior_draws(len(coordinates) // _PRIOR_SHARE, rng)])
         better = improve(density, coordinates, job.total_draws, good, rng, most_steps=_STEPS)
     except (ValueError, np.linalg.LinAlgError):
-        return run  # with the ratios of the approximation, which the diagnostics check
+        return run
+    if good(pareto_k, ess) and not good(better.pareto_k, better.ess):
+        return run
     return run_of(job, density, shapes, better, settings | {"improved": True}, calls)
 
 
