@@ -29,7 +29,7 @@ GROWTH = 1.1  # of the number of observations, after which random starts are tri
 
 _PATHS = 4  # of Pathfinder; Stan's default
 _ELBO_DRAWS = 10  # draws per approximation on a path; with Stan's default of 25 they cost more than the paths
-_PRIOR_SHARE = 4  # draws of an approximation for each draw of the prior in the first mixture
+_PRIOR_DRAWS = 500  # whose covariance proposals have
 _STEPS = 10  # of population Monte Carlo; all of them take less time than NUTS
 
 
@@ -123,8 +123,8 @@ def _resample(
 ) -> Run:
     """Improve the draws of an approximation by importance sampling; they are used themselves only if that fails.
 
-    A normal distribution misses the tails of a posterior, and ratios of draws that miss them look good. So a quarter as
-    many draws of the prior are beside those to which the first mixture is fitted, if the density is written in NumPy.
+    A normal distribution misses the tails of a posterior, and ratios of draws that miss them look good. So a part of the
+    proposals comes from a distribution as wide as the prior, if the density is written in NumPy.
 
     ``ratio`` names the columns of the target and of the approximation. The ``log_density`` of a binary model replaces
     the target.
@@ -144,9 +144,8 @@ def _resample(
     try:
         here = numpy_density(job.model.name, job.data)
         density = here(job.data, shapes) if here else StanDensity(job, shapes)
-        if isinstance(density, NumpyDensity):
-            coordinates = np.concatenate([coordinates, density.prior_draws(len(coordinates) // _PRIOR_SHARE, rng)])
-        better = improve(density, coordinates, job.total_draws, good, rng, most_steps=_STEPS)
+        prior = density.prior_draws(_PRIOR_DRAWS, rng) if isinstance(density, NumpyDensity) else None
+        better = improve(density, coordinates, job.total_draws, good, rng, most_steps=_STEPS, wide=prior)
     except (ValueError, np.linalg.LinAlgError):
         return run
     if good(pareto_k, ess) and not good(better.pareto_k, better.ess):

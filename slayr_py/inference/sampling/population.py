@@ -43,6 +43,7 @@ INFLATION = 1.2
 _PARTS = (0.25, 0.5, 0.75, 1.0)  # of the proposals of a step; the fewest that should suffice are added
 # Degrees of freedom of the t distributions; 5 took more proposals, docs/decisions/carried-posteriors.md.
 _FREEDOM = 10.0
+_WIDE_SHARE = 0.2  # of the proposals
 _KERNELS = 0.25  # share of the kernel density estimate
 _WIDTH = 0.8  # scale of a kernel relative to the population; narrower kernels leave gaps in nine dimensions
 _MOST_CENTRES = 512  # of the kernel density estimate; the points of largest weight
@@ -95,6 +96,7 @@ def improve(
     rng: np.random.Generator,
     proposals: int | None = None,
     most_steps: int = STEPS,
+    wide: FloatArray | None = None,
 ) -> Population:
     """Return n draws, resampled as soon as the importance ratios are good, or after the last step.
 
@@ -120,6 +122,9 @@ def improve(
         Proposals of a step; by default `PROPOSALS` plus `PER_PARAMETER` for every parameter after the tenth.
     most_steps : int
         Largest number of proposals, in steps of ``proposals``.
+    wide : (k, P) float64, optional
+        Draws of a distribution that has the tails of the posterior, such as the prior, if the start may lack them. A
+        fifth of the proposals come from a t distribution fitted to them.
 
     Raises
     ------
@@ -132,7 +137,13 @@ def improve(
     extra = PER_PARAMETER * max(0, start.shape[1] - 10)
     size = PROPOSALS + extra if proposals is None else proposals
     used = _Proposals()
-    proposal = _fit_proposal(centres, counts / counts.sum(), rng)
+    beside = None if wide is None else _around_all(wide)
+
+    def fitted(points: FloatArray, weights: FloatArray) -> _Mixture:
+        proposal = _fit_proposal(points, weights, rng)
+        return proposal if beside is None else proposal.beside(beside, _WIDE_SHARE)
+
+    proposal = fitted(centres, counts / counts.sum())
     wanted = size
     while True:
         used.add(proposal, wanted, log_density, rng)
@@ -151,7 +162,7 @@ def improve(
         weights = pareto_smooth(power * log_ratio[finite])[0]
         if left <= 0:
             return found._replace(wide=used.points[finite[systematic_rows(weights, _WIDE, rng)]])
-        proposal = _fit_proposal(used.points[finite], weights, rng)
+        proposal = fitted(used.points[finite], weights)
         wanted = size
 
 
@@ -290,6 +301,18 @@ class _Mixture:
             terms *= power
             total += np.exp(terms, out=terms) @ (weights / np.diagonal(root).prod())
         return np.asarray(np.log(total) + constant)
+
+    def beside(self, other: _Mixture, share: float) -> _Mixture:
+        """Return a mixture with another one, which has a share of the draws."""
+        parts = ((self, 1 - share), (other, share))
+        weights = [factor * w / sum(map(np.sum, part.weights)) for part, factor in parts for w in part.weights]
+        return _Mixture([*self.centres, *other.centres], weights, [*self.roots, *other.roots])
+
+
+def _around_all(points: FloatArray) -> _Mixture:
+    """Return a t distribution with the mean and, but for `INFLATION`, the covariance of draws (m, P)."""
+    root = np.linalg.cholesky(np.cov(points.T).reshape(points.shape[1], points.shape[1]))
+    return _Mixture([points.mean(axis=0, keepdims=True)], [np.ones(1)], [np.asarray(INFLATION * root)])
 
 
 def _fit_proposal(points: FloatArray, weights: FloatArray, rng: np.random.Generator) -> _Mixture:
