@@ -123,8 +123,8 @@ def _resample(
 ) -> Run:
     """Improve the draws of an approximation by importance sampling; they are used themselves only if that fails.
 
-    A normal distribution misses the tails of a posterior, and ratios of draws that miss them look good. So a part of the
-    proposals comes from a distribution as wide as the prior, if the density is written in NumPy.
+    A normal distribution misses the tails of a posterior, and ratios of draws that miss them look good. So a fifth of
+    the proposals comes from a distribution as wide as the prior, if the density is written in NumPy.
 
     ``ratio`` names the columns of the target and of the approximation. The ``log_density`` of a binary model replaces
     the target.
