@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
@@ -39,6 +40,17 @@ def is_time(value: object) -> bool:
 def is_number(value: object) -> bool:
     """Return whether a value is a real number of Python or NumPy, ``Decimal`` and ``Fraction`` included, not a bool."""
     return isinstance(value, Real | Decimal) and not isinstance(value, bool) and not is_time(value)
+
+
+def plain_scalar(value: Any) -> Any:
+    """Return the value in a scalar of NumPy or of another library, such as a tensor without dimensions; else itself."""
+    return value.item() if hasattr(value, "item") and not shape_of(value) else value
+
+
+def shape_of(value: object) -> tuple[Any, ...]:
+    """Return the shape of an array or a tensor; () of anything else."""
+    shape = getattr(value, "shape", ())
+    return tuple(shape) if isinstance(shape, Sequence) else ()
 
 
 def to_float(value: Any) -> float:

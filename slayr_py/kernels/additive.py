@@ -19,7 +19,7 @@ import numpy as np
 from typing_extensions import override
 
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.base_kernels import differences, matern_correlation, matern_with_slope
+from slayr_py.kernels.base_kernels import DEFAULT_ORDER, differences, matern_correlation, matern_with_slope
 from slayr_py.kernels.contracts import Contract, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.matern import MATERN_GP, Matern
@@ -65,7 +65,7 @@ class Additive(Kernel):
     name: ClassVar[str] = "additive"
     contract: ClassVar[Contract] = MATERN_GP
 
-    def __init__(self, p: int = 2) -> None:
+    def __init__(self, p: int = DEFAULT_ORDER) -> None:
         self._joint = Matern(p)
         self.p = self._joint.p
         self.description = f"Matérn kernel (p = {self.p}) of all columns, plus one of each"

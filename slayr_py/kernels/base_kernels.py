@@ -115,6 +115,7 @@ def checked_order(p: int) -> int:
 
 def order_of_base(base: str, p: int) -> int:
     """Return the order of a base kernel; ``DataError`` also for an order of a kernel other than Matérn's."""
-    if checked_order(p) != DEFAULT_ORDER and base != "matern":
+    order = checked_order(p)
+    if order != DEFAULT_ORDER and base != "matern":
         raise DataError(f"p is {p}, but the base kernel {base!r} has no order; leave p out, or use base='matern'")
-    return checked_order(p)
+    return order

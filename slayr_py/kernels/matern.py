@@ -10,6 +10,7 @@ from typing_extensions import override
 from slayr_py.errors import DataError
 from slayr_py.kernels.base import Kernel
 from slayr_py.kernels.base_kernels import (
+    DEFAULT_ORDER,
     checked_order,
     differences,
     matern_correlation,
@@ -61,7 +62,7 @@ class Matern(Composable):
     name: ClassVar[str] = "matern"
     contract: ClassVar[Contract] = MATERN_GP
 
-    def __init__(self, p: int = 2) -> None:
+    def __init__(self, p: int = DEFAULT_ORDER) -> None:
         self.p = checked_order(p)
         self.description = f"Matérn kernel (p = {self.p})"
 

@@ -13,8 +13,7 @@ from typing_extensions import override
 from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, importance_limits
 from slayr_py.inference.diagnostics.importance import smoothed_resample
 from slayr_py.inference.sampling.command import CommonArguments
-from slayr_py.inference.sampling.densities import numpy_density, run_of
-from slayr_py.inference.sampling.density import StanDensity
+from slayr_py.inference.sampling.densities import density_of, run_of
 from slayr_py.inference.sampling.guesses import PERIODOGRAM, Guess, period_guesses
 from slayr_py.inference.sampling.method import FitMethod, Job
 from slayr_py.inference.sampling.numpy_density import NumpyDensity
@@ -142,8 +141,7 @@ def _resample(
     coordinates = np.concatenate([values[0] for values in run.unconstrained.values()], axis=1)
     good = importance_limits(APPROXIMATION_CHECKS, job.total_draws)
     try:
-        here = numpy_density(job.model.name, job.data)
-        density = here(job.data, shapes) if here else StanDensity(job, shapes)
+        density = density_of(job, shapes)
         prior = density.prior_draws(_PRIOR_DRAWS, rng) if isinstance(density, NumpyDensity) else None
         better = improve(density, coordinates, job.total_draws, good, rng, most_steps=_STEPS, wide=prior)
     except (ValueError, np.linalg.LinAlgError):

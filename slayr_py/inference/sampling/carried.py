@@ -11,7 +11,7 @@ import numpy as np
 from typing_extensions import override
 
 from slayr_py.inference.diagnostics.checks import CARRIED_CHECKS, TEMPERED_ESS, importance_limits
-from slayr_py.inference.sampling.densities import numpy_density, run_of
+from slayr_py.inference.sampling.densities import density_of, numpy_density, run_of
 from slayr_py.inference.sampling.density import StanDensity
 from slayr_py.inference.sampling.method import FitMethod, Job, Kind
 from slayr_py.inference.sampling.numpy_density import NumpyDensity
@@ -75,14 +75,13 @@ def _from_draws(job: Job, start: WarmStart) -> Run:
     takes tenths of a second, while the effective number of particles in modes of which they had few draws stays small.
     """
     shapes = {name: values.shape[1:] for name, values in start.points.items()}
-    here = numpy_density(job.model.name, job.data)
+    density = density_of(job, shapes)
     p = start.draws.shape[1]
-    if here is None and p > CARRIED_PARAMETERS:
+    if isinstance(density, StanDensity) and p > CARRIED_PARAMETERS:
         raise ValueError(
             f"method 'carried' takes at most {CARRIED_PARAMETERS} parameters of {job.model.name} with these data, and "
             f"the start has {p}; use method='nuts'"
         )
-    density = here(job.data, shapes) if here else StanDensity(job, shapes)
     rng = np.random.default_rng(job.seed)
     with _singular_covariances(start.draws):
         if p <= CARRIED_PARAMETERS:

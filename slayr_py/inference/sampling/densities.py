@@ -26,6 +26,12 @@ def numpy_density(program: str, data: Mapping[str, Any]) -> type[NumpyDensity] |
     return None
 
 
+def density_of(job: Job, shapes: dict[str, tuple[int, ...]]) -> NumpyDensity | StanDensity:
+    """Return the density of the program of a job, whose coordinates have these shapes."""
+    here = numpy_density(job.model.name, job.data)
+    return here(job.data, shapes) if here else StanDensity(job, shapes)
+
+
 def run_of(
     job: Job,
     density: NumpyDensity | StanDensity,

@@ -304,8 +304,7 @@ class _Mixture:
 
     def beside(self, other: _Mixture, share: float) -> _Mixture:
         """Return a mixture with another one, which has a share of the draws."""
-        parts = ((self, 1 - share), (other, share))
-        weights = [factor * w / sum(map(np.sum, part.weights)) for part, factor in parts for w in part.weights]
+        weights = [*((1 - share) * w for w in self.weights), *(share * w for w in other.weights)]
         return _Mixture([*self.centres, *other.centres], weights, [*self.roots, *other.roots])
 
 

@@ -97,7 +97,7 @@ class Region:
         """
         found = np.zeros((len(numbers), len(self.constraints)))
         applies = self.applies(active)
-        n_comparisons = len(self.comparisons.constraints)
+        n_comparisons = sum(c.has_slopes for c in self.constraints)
         for k, constraint in enumerate(self.constraints):
             if not constraint.has_slopes:
                 far = (found[:, :n_comparisons] > _RECORDED * self.scales[:n_comparisons]).any(axis=1)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from optuna import Study
 
-from slayr_py.arguments import to_float
+from slayr_py.arguments import plain_scalar, to_float
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, did_you_mean
 from slayr_py.study.storage.attributes import BOUNDS_KEY, ERROR_KEY
 from slayr_py.study.storage.pieces import store_in_study, stored
@@ -173,11 +173,11 @@ def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint
     values = {}
     for name, constraint in known.items():
         given = reported[name]
-        plain = given.item() if hasattr(given, "item") and not getattr(given, "shape", ()) else given
-        if isinstance(plain, str | bool):
-            remedy = "; return a number that is at most 0 where the constraint holds" * isinstance(plain, bool)
-            raise ObjectiveError(f"the constraint {name!r} is {given!r:.200}, not a number{remedy}")
         try:
+            plain = plain_scalar(given)
+            if isinstance(plain, str | bool):
+                remedy = "; return a number that is at most 0 where the constraint holds" * isinstance(plain, bool)
+                raise ObjectiveError(f"the constraint {name!r} is {given!r:.200}, not a number{remedy}")
             value = to_float(given)
         except (TypeError, ValueError, OverflowError) as error:
             raise ObjectiveError(f"the constraint {name!r} is {given!r:.200}, not a number") from error

@@ -17,7 +17,7 @@ import optuna
 import pandas as pd
 from optuna import Study, Trial
 
-from slayr_py.arguments import is_number, is_time, to_float
+from slayr_py.arguments import is_number, is_time, plain_scalar, shape_of, to_float
 from slayr_py.display import shortened
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
 from slayr_py.study.run.constraints import Constraint, constraint_values
@@ -300,12 +300,9 @@ def as_value(answer: object) -> float:
     NotFiniteError
         If it is NaN, masked or infinite.
     """
-    # Scalars of other libraries, such as NumPy scalars and tensors without dimensions, have ``item`` and ``shape``.
-    shape = getattr(answer, "shape", ())
-    shape = tuple(shape) if isinstance(shape, Sequence) else ()
+    shape = shape_of(answer)
     try:
-        plain = answer.item() if hasattr(answer, "item") and not shape else answer
-        if not is_number(plain) or is_time(answer):
+        if not is_number(plain_scalar(answer)) or is_time(answer):
             described = f"an array of shape {shape}" if shape else f"{type(answer).__name__} {_show(answer)}"
             hint = "; does it end without a return statement?" if answer is None else ""
             raise ObjectiveError(f"the objective must return one number but returned {described}{hint}")
