@@ -24,7 +24,7 @@ from slayr_py.acquisition.functions import (
     lower_confidence_bound,
     probability_of_improvement,
 )
-from slayr_py.acquisition.identity import keys as keys
+from slayr_py.acquisition.identity import distinct as distinct, keys as keys
 from slayr_py.acquisition.marginals import BELIEF_FAMILIES as BELIEF_FAMILIES
 from slayr_py.acquisition.maximise import (
     SearchKeywords as SearchKeywords,

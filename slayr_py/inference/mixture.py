@@ -21,7 +21,7 @@ from slayr_py.arguments import check_integer
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, StorageError
 from slayr_py.inference.diagnostics.arviz_bridge import LeaveOneOut
-from slayr_py.inference.diagnostics.checks import CHECKS, INFLUENCE, Diagnostics
+from slayr_py.inference.diagnostics.checks import CHECKS, Diagnostics
 from slayr_py.inference.part import FEWEST_DRAWS, Part
 from slayr_py.inference.prediction.distribution import common_pivot
 from slayr_py.inference.prediction.draws import Chains, counts, evenly, thinned
@@ -180,6 +180,8 @@ class Weighted:
         """Write ``stack.json`` with weights and messages, and a folder for each part."""
         check_form(form)
         parts = {f"{PART}{k}": part for k, part in enumerate(self.parts)}
+        for part in self.parts:
+            part.require_program("saved form")
         entries = [
             {"folder": folder, "kernel": name, "draws_sha256": part.record["draws_sha256"]}
             for (folder, part), name in zip(parts.items(), names_of(self.parts), strict=True)
@@ -286,12 +288,15 @@ def worst_of(named: Mapping[str, Diagnostics]) -> Diagnostics:
     numbers: dict[str, Any] = {
         check.name: check.worst([vars(each)[check.name] for each in checks]) for check in CHECKS.values()
     }
-    shape_limits = [check.limits[INFLUENCE.name] for check in checks if INFLUENCE.name in check.limits]
+    limits = {}
+    for name, check in CHECKS.items():
+        if limited := [(vars(each)[name], each.limits[name]) for each in checks if name in each.limits]:
+            limits[name] = check.limit_of_all(limited)
     return Diagnostics(
         **numbers,
         ok=all(check.ok for check in checks),
         messages=tuple(f"{name}: {message}" for name, check in named.items() for message in check.messages),
-        limits={INFLUENCE.name: min(shape_limits)} if shape_limits else {},
+        limits=limits,
         loo_influential=max(check.loo_influential for check in checks),
         kernel_notes=tuple(f"{name}: {note}" for name, check in named.items() for note in check.kernel_notes),
     )

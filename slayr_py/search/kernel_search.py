@@ -151,7 +151,8 @@ class KernelSearch:
                 raise DataError(
                     f"a search has priors of {', '.join(SCALARS)}, not of {name!r}{did_you_mean(name, SCALARS)}"
                 )
-        Model(self.encoder, "SE", self.priors)  # raises for a prior of the wrong family
+        resolved = Model(self.encoder, "SE", self.priors)  # raises for a prior of the wrong family
+        self.priors = {name: resolved.priors[name] for name in self.priors}  # a number fixes a hyperparameter
         self.leaves = base_leaves(self.encoder, self.base, tuple(self.given), self.single)
         for name in self.given:  # raises for a kernel of another space
             from_name(Composite(name, self.given), self.encoder)
@@ -224,6 +225,7 @@ class KernelSearch:
         InferenceError
             If every candidate fails.
         """
+        progress = check_flag("progress", progress)
         train = self.encoder.encode(configs)
         targets = check_targets(y, len(train))
         if isinstance(first, str):

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
-from slayr_py.arguments import check_integer
+from slayr_py.arguments import check_flag, check_integer
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import (
@@ -192,7 +192,7 @@ class SearchResult:
         The result equals the result of a search with this budget from the start.
         """
         search = self.search.updated(budget=self.search.budget if budget is None else budget)
-        return search.resume(self.train, self.y, self.fits, self.first, progress)
+        return search.resume(self.train, self.y, self.fits, self.first, check_flag("progress", progress))
 
     def stack(
         self,

@@ -15,7 +15,7 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slayr_py.errors import DataError, level_outside
-from slayr_py.inference import BLOCK, Diagnostics, FitOptions, GaussianProcess, Method, Posterior, Priors, Warp
+from slayr_py.inference import BLOCK, METHODS, Diagnostics, FitOptions, GaussianProcess, Method, Posterior, Priors, Warp
 from slayr_py.kernels import Kernel, Stack
 from slayr_py.sklearn.default_priors import default_priors
 from slayr_py.sklearn.features import Features, categorical_positions, refuse_text
@@ -23,6 +23,7 @@ from slayr_py.sklearn.times import Times
 from slayr_py.space import Encoded, FloatArray
 
 _LARGEST_SEED = np.iinfo(np.int32).max
+_ESS = 50  # the default of ess, which is left out where the number of draws is fixed
 _FIT_OPTIONS = [option.name for option in fields(FitOptions)]
 
 
@@ -53,7 +54,8 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         Fit method: see :meth:`slayr_py.GaussianProcess.fit`. An approximation whose importance ratios fail their checks
         is replaced by a NUTS fit, with a warning. "map" is a point estimate.
     chains, warmup, draws, target_acceptance, max_treedepth, ess, retries
-        Options of :meth:`slayr_py.GaussianProcess.fit`. The optimisation loop has the same defaults.
+        Options of :meth:`slayr_py.GaussianProcess.fit`. The optimisation loop has the same defaults. Another ``ess``
+        than the default is an error with "map" and with ``inducing``, whose numbers of draws are fixed.
     random_state : int, RandomState or None
         Determines all random numbers of a fit.
 
@@ -97,7 +99,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
     draws: int = 50
     target_acceptance: float = FitOptions.target_acceptance
     max_treedepth: int = FitOptions.max_treedepth
-    ess: int | None = 50
+    ess: int | None = _ESS
     retries: int = 1
     random_state: int | np.random.RandomState | None = None
     posterior_: Posterior = field(init=False)
@@ -141,6 +143,9 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         process = process.with_defaults(default_priors)
         parameters = self.get_params(deep=False)
         chosen = {name: value for name, value in parameters.items() if name in _FIT_OPTIONS}
+        fixed = self.inducing is not None or (self.method in METHODS and METHODS[self.method].point_estimate)
+        if fixed and self.ess == _ESS:
+            chosen["ess"] = None
         options = FitOptions(**chosen, pointwise=False)
         seed = int(check_random_state(self.random_state).randint(_LARGEST_SEED))
         self.posterior_ = process.fit(self._features.encode(table), targets, seed=seed, options=options)

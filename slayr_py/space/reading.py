@@ -77,7 +77,10 @@ def read(rows: list[object], vectors: Vectors, where: str) -> tuple[FloatArray, 
     given = np.zeros((len(vectors.space), len(rows)), dtype=np.bool_)
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise SpaceError(f"{where.format(i)}the configuration is {row!r}; give a mapping of names to values")
+            raise SpaceError(
+                f"{where.format(i)}the configuration is {row!r}; give a mapping of names to values, or all "
+                "configurations as an array or a DataFrame"
+            )
         for name, value in row.items():
             plain = value.item() if isinstance(value, np.generic) else value
             try:

@@ -222,8 +222,10 @@ def test_a_start_and_an_effective_number_are_refused():
         sl.GaussianProcess(SQUARE, "SE", inducing=5).fit(X, X.sum(axis=1), start=start)
 
 
-def test_it_can_be_a_part_of_a_stack(fitted):
+def test_it_can_be_a_part_of_a_stack(fitted, tmp_path):
     stacked = sl.Posterior.stack([fitted, fitted], weights=[0.5, 0.5])
+    with pytest.raises(DataError, match="a sparse fit has no saved form"):
+        stacked.save(tmp_path / "stack")
     X = data(5, seed=3)[0]
     np.testing.assert_allclose(stacked.predict(X).mean, fitted.predict(X).mean, rtol=1e-9)
     moments = stacked.predictor(20).moments(fitted.encoder.encode(X))

@@ -200,6 +200,9 @@ def test_a_new_observation_is_the_function_plus_noise_before_the_warp_is_inverte
     np.testing.assert_allclose((flat < low).mean(axis=0), 0.1, atol=4e-3)
     np.testing.assert_allclose((flat > high).mean(axis=0), 0.1, atol=4e-3)
     np.testing.assert_allclose(prediction.quantile([0.1, 0.9], observation=True), [low, high], rtol=1e-9)
+    noisy = prediction.with_noise()  # the noise is added once
+    np.testing.assert_array_equal(noisy.observation_sd, noisy.sd)
+    np.testing.assert_array_equal(noisy.interval(0.8, observation=True), noisy.interval(0.8))
 
 
 @pytest.mark.parametrize("warp", [None, np.linspace(0.1, 0.8, 40)], ids=["none", "many"])

@@ -178,6 +178,12 @@ def test_priors_of_the_scalars_can_be_chosen(tmp_path):
     result.save(tmp_path / "search.json")
     assert load(tmp_path / "search.json").search.priors == narrow
     assert result.search.on(LINE).priors == narrow
+    fixed = quick(budget=3, priors={"sigma_n": 0.1}).run(configs, y, progress=False)
+    assert fixed.fits[fixed.best.expression].theta["sigma_n"][0] == pytest.approx(0.1)
+    fixed.save(tmp_path / "fixed.json")
+    assert repr(load(tmp_path / "fixed.json").search) == repr(fixed.search) == repr(fixed.search.on(LINE))
+    with pytest.raises(DataError, match="progress must be True or False"):
+        fixed.resume(progress=print)
     with pytest.raises(DataError, match="not of 'lengthscale'"):
         quick(priors={"lengthscale": sl.LogNormal(0, 1)})
     with pytest.raises(DataError, match="use LogNormal"):

@@ -350,6 +350,13 @@ def test_dates_and_durations_are_not_taken_for_numbers(numbers, fitted, new, mes
         model.predict(x[:2].astype(new))
 
 
+@pytest.mark.parametrize("options", [{"inducing": 5}, {"method": "map"}])
+def test_the_default_effective_number_is_left_out_where_the_number_of_draws_is_fixed(numbers, options):
+    assert BayesianGPRegressor(random_state=1, **options).fit(*numbers).diagnostics_.ok
+    with pytest.raises(sl.DataError, match="ess is 60"):
+        BayesianGPRegressor(random_state=1, ess=60, **options).fit(*numbers)
+
+
 def test_failed_diagnostics_warn(numbers):
     model = quick(method="nuts", chains=2, warmup=5, draws=4, ess=None, retries=0)
     with pytest.warns(ConvergenceWarning, match="the diagnostics of the fit fail: .* more draws"):

@@ -91,6 +91,19 @@ class Check:
         choose = min if self.side == ">=" else max
         return float(choose(known, default=np.nan))
 
+    def limit_of_all(self, numbers: Sequence[tuple[float, float]]) -> float:
+        """Return a limit for `worst`, from the number and the limit of each fit.
+
+        The limits of fits differ: that of R-hat depends on the number of chains. The worst number is outside this limit
+        if the number of a fit is outside its own, of a note outside the strictest limit.
+        """
+        limits = [limit for _, limit in numbers]
+        exceeded = limits if self.note else [limit for value, limit in numbers if not self.passes(value, limit)]
+        if self.adds_up and not exceeded:
+            return sum(limits)
+        strict, loose = (max, min) if self.side == ">=" else (min, max)
+        return strict(exceeded) if exceeded else loose(limits)
+
     def limit_text(self, limit: float) -> str:
         """Describe the limit: ``ess_bulk >= 50``."""
         return f"{self.short} {self.side} {limit:{self.limit_form or self.form}}{' (a note only)' if self.note else ''}"

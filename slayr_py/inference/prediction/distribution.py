@@ -80,8 +80,8 @@ class Latent(NamedTuple):
         return unwarped_moments(self.mean, self.sd, self.warp[:, None], self.pivot)
 
     def with_noise(self) -> Latent:
-        """Return the transformed function plus the noise of a new observation."""
-        return self._replace(sd=np.hypot(self.sd, self.sigma_n[:, None]))
+        """Return the transformed function plus the noise of a new observation, to which no further noise is added."""
+        return self._replace(sd=np.hypot(self.sd, self.sigma_n[:, None]), sigma_n=np.zeros_like(self.sigma_n))
 
     def cumulative(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
         """Return the probability of values below y (m,), in the user's units; noise sd (s, 1) is added to ``sd``."""
@@ -203,7 +203,7 @@ class Prediction:
 
     @ignoring_underflow
     def with_noise(self) -> Prediction:
-        """Return the prediction of new observations, noise included."""
+        """Return the prediction of new observations, noise included; of such a prediction, itself."""
         return Prediction.from_latent(self.latent.with_noise())
 
     @cached_property

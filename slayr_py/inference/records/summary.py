@@ -33,11 +33,14 @@ modes count as different.
 def summarise(model: Model, run: Run) -> dict[str, dict[str, float | None]]:
     """Return mean and standard deviation of each entry with their errors and effective sample sizes, named as in ArviZ.
 
-    The effective sample size of an approximation is its effective number of distinct draws. A mode has only a mean.
-    Values that cannot be computed are None.
+    The effective sample size of an approximation is its effective number of distinct draws. The draws of chains that
+    are resampled by importance ratios have the larger one of both errors. A mode has only a mean. Values that cannot be
+    computed are None.
     """
+    are_chains = bool(run.sampler)
     return {
-        entry: _moments(run.variables[name][..., i], run.importance_ess) for entry, (name, i) in entries(model).items()
+        entry: _moments(run.variables[name][..., i], run.importance_ess, are_chains)
+        for entry, (name, i) in entries(model).items()
     }
 
 
@@ -46,14 +49,16 @@ def entries(model: Model) -> dict[str, tuple[str, int]]:
     return {entry: (h.name, i) for h in model.hyperparameters for i, entry in enumerate(h.entries)}
 
 
-def _moments(draws: FloatArray, importance_ess: float) -> dict[str, float | None]:
+def _moments(draws: FloatArray, importance_ess: float, are_chains: bool) -> dict[str, float | None]:
     mean = float(np.mean(draws))
     numbers = {"mean": mean, "sd": float(np.std(draws, ddof=1)) if draws.size > 1 else float("nan")}
     # The error of the mean of squares is 2 sd times the error of its root.
     for name, values, slope in (("mean", draws, 1.0), ("sd", np.square(draws - mean), 2 * numbers["sd"])):
         deviation = float(np.std(values))
-        sampled = np.isfinite(importance_ess)
-        error = deviation / math.sqrt(importance_ess) if sampled else standard_error(values)
+        weighted = math.isfinite(importance_ess)
+        error = deviation / math.sqrt(importance_ess) if weighted else 0.0
+        if are_chains or not weighted:
+            error = float(np.maximum(error, standard_error(values)))
         numbers[f"mcse_{name}"] = error / slope if slope else 0.0
         numbers[f"ess_{name}"] = (deviation / error) ** 2 if error else float(draws.size)
     return {name: float(f"{number:.{_DIGITS}g}") if math.isfinite(number) else None for name, number in numbers.items()}

@@ -225,7 +225,7 @@ def _missing_draws(run: Run, worst: Mapping[str, float], required: int, most: in
     if (ess >= required and worst["ess_tail_min"] >= required / 2 and agreed) or drawn >= most:
         return 0
     factor = _MARGIN * required / ess - 1 if 0 < ess < required else 0.5
-    return int(np.clip(factor * drawn, 0.5 * drawn, min(2 * drawn, most - drawn)))
+    return max(1, int(np.clip(factor * drawn, 0.5 * drawn, min(2 * drawn, most - drawn))))
 
 
 def _cannot_reach(run: Run, worst: Mapping[str, float], ess: int, most: int) -> bool:

@@ -23,9 +23,6 @@ POINT_ESTIMATES: dict[str, bool] = dict.fromkeys(_NAMES, False)
 """Whether each fit method returns one point; subclasses of `FitMethod`, in the module ``method``, add theirs."""
 
 
-_FIXED = ("laplace", "pathfinder")  # methods whose number of draws is that of the options
-
-
 class FitKeywords(TypedDict, total=False):
     """The fields of `FitOptions` as keyword arguments, all of them optional."""
 
@@ -63,8 +60,8 @@ class FitOptions:
         A trajectory has at most 2**max_treedepth leapfrog steps.
     ess : int or None
         Continue sampling, up to 16 times ``draws``, until the smallest bulk effective sample size of a hyperparameter
-        reaches this number and R-hat is within its limit. "carried" does so where it falls back to NUTS. An error for
-        "map", "pathfinder" and "laplace", whose number of draws is fixed.
+        reaches this number and R-hat is within its limit. "carried", "pathfinder" and "laplace" do so where they fall
+        back to NUTS. An error for "map", which returns one point.
     retries : int
         Number of retries of a NUTS fit whose diagnostics fail. Each has another seed and settings that address the
         failure: twice the warm-up, a target acceptance halfway to 1, or one more tree level.
@@ -75,7 +72,7 @@ class FitOptions:
     Raises
     ------
     DataError
-        For an unknown method or a number outside its range.
+        For an unknown method, a number outside its range, or an effective sample size of a point.
     """
 
     method: Method = field(default="nuts", metadata={"help": f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}."})
@@ -104,6 +101,10 @@ class FitOptions:
         object.__setattr__(self, "target_acceptance", target)
         object.__setattr__(self, "retries", check_integer("retries", self.retries, minimum=0))
         object.__setattr__(self, "pointwise", check_flag("pointwise", self.pointwise))
+        if self.ess is not None and POINT_ESTIMATES[self.method]:
+            raise DataError(
+                f"ess is {self.ess}, but method={self.method!r} returns one point; leave ess out, or use method='nuts'"
+            )
 
     @classmethod
     def recorded(cls, arguments: Mapping[str, Any]) -> FitOptions:
@@ -123,7 +124,7 @@ class FitOptions:
         return cls(**{"chains": 1, "method": arguments["method"]} | given)
 
     def updated(self, **changes: Unpack[FitKeywords]) -> FitOptions:
-        """Return a copy with some options replaced.
+        """Return a copy with some options replaced; a method that returns one point replaces ``ess`` too.
 
         Raises
         ------
@@ -136,6 +137,8 @@ class FitOptions:
         for name in changes:
             if name not in known:
                 raise TypeError(f"unknown fit option {name!r}{did_you_mean(name, known)}")
+        if POINT_ESTIMATES.get(changes.get("method", self.method), False):
+            changes = {"ess": None, **changes}
         return replace(self, **changes)
 
     @classmethod
@@ -147,17 +150,10 @@ class FitOptions:
         TypeError
             For an unknown name.
         DataError
-            For an illegal value, an effective number of draws for a mode, or if both are given.
+            For an illegal value, or if both are given.
         """
         if options is None:
-            chosen = cls().updated(**single)
-            if chosen.ess is not None and (POINT_ESTIMATES[chosen.method] or chosen.method in _FIXED):
-                number = "one point" if POINT_ESTIMATES[chosen.method] else "a fixed number of draws"
-                raise DataError(
-                    f"ess is {chosen.ess}, but method={chosen.method!r} returns {number}; leave ess out, or use "
-                    "method='nuts'"
-                )
-            return chosen
+            return cls().updated(**single)
         if single:
             raise DataError(f"options= replaces the single fit options; remove {', '.join(single)}, or options=")
         return options

@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.model_selection import KFold, check_cv
 
-from slayr_py.arguments import check_integer, check_probability
+from slayr_py.arguments import check_flag, check_integer, check_probability
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference.observed import check_targets
 from slayr_py.inference.posterior import Posterior
@@ -48,8 +48,12 @@ def cross_validate(
     ``fit`` is a method of a Gaussian process without a warp if ``errors`` (n,) are known, also in a fold without any.
     """
     seed = check_integer("seed", seed, minimum=0)
+    progress = check_flag("progress", progress)
     if isinstance(cv, Integral):
-        cv = KFold(int(cv), shuffle=True, random_state=seed)
+        cv = int(cv)
+        if not 2 <= cv <= len(points):
+            raise DataError(f"cv is {cv}; give a number of folds from 2 to the number of observations, {len(points)}")
+        cv = KFold(cv, shuffle=True, random_state=seed)
     check_probability("level", level)
     names = _score_names(scoring)
     targets = check_targets(y, len(points))

@@ -175,15 +175,17 @@ class Forecasts:
         if own.last_step >= last:
             raise NoForecast(f"step {own.last_step} is not before step {last:g}, the last one of the complete trials")
         if self.encoder is not None:
-            self._trials = EncodedTrials.declared(self._trials, self.encoder, study)
+            trials = EncodedTrials.declared(self._trials, self.encoder, study)
         else:
-            self._trials = EncodedTrials.inferred(self._trials, [*others, own])
-        return PointsOfCurves(self._trials, sign, last)
+            trials = EncodedTrials.inferred(self._trials, [*others, own])
+        if trials is not self._trials:  # of another space
+            self._trials, self._fit, self._conditioned = trials, None, None
+        return PointsOfCurves(trials, sign, last)
 
     def _condition(self, points: PointsOfCurves, finished: Sequence[Curve]) -> ConditionedCurves:
         """Return the predictor from the curves of finished trials."""
         used = points.known(finished)
-        key = (id(points.trials), points.last, tuple(curve.number for curve in used))
+        key = (points.last, tuple(curve.number for curve in used))
         if self._conditioned is None or self._conditioned[0] != key:
             fit = self._fit_to(points, used)
             self._conditioned = key, fit.condition(points.of_all(used, CONDITIONED))
@@ -197,7 +199,7 @@ class Forecasts:
         first = used[:count]
         if sum(curve.final is not None for curve in first) < self.complete:  # many were pruned by another pruner
             first = used
-        key = (id(points.trials), points.last, tuple(curve.number for curve in first))
+        key = (points.last, tuple(curve.number for curve in first))
         if self._fit is None or self._fit[0] != key:
             seed = as_stan_seed(np.random.SeedSequence([self.seed, count]))
             finals = np.array([points.sign * curve.final for curve in first if curve.final is not None])

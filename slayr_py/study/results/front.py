@@ -17,9 +17,10 @@ from slayr_py.errors import DataError, SlayrError
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.model.incumbent import front_task
-from slayr_py.study.results.recommendation import is_noisy
+from slayr_py.study.results.recommendation import is_exact, is_noisy
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
 from slayr_py.study.sampler import declared_space_of, fixed_for_results, space_of, warn_of_forgotten_functions
+from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.far_values import compress_far
 from slayr_py.study.storage.objectives import check_several, default_reference, given_reference, goals_of
 from slayr_py.study.storage.trials import observations, observations_of_all, were_searched
@@ -78,17 +79,19 @@ def hypervolume_curve(study: Study, reference: Reference) -> list[float]:
 
 
 def front_probabilities(study: Study, posteriors: Sequence[Posterior], n: int, seed: int) -> pd.DataFrame:
-    """Return the probability that each feasible configuration is on the front of the latent functions.
+    """Return the probability that each configuration is on the front of the latent functions.
 
-    Each of n functions of every objective is drawn jointly at the configurations of all feasible trials. The
-    posteriors of the objectives are independent, so that the k-th functions make one joint draw. They have the
-    posterior standard deviations without an inflation, which is measured at configurations before their evaluation.
+    They are those of the feasible trials that have the fixed values of the study's sampler, as for `front_table`. The
+    values of objectives without noise are those of the functions, so that each probability is 0 or 1. Of noisy ones n
+    functions of each objective are drawn jointly at the configurations. The posteriors of the objectives are
+    independent, so that the k-th functions make one joint draw. They have the posterior standard deviations without an
+    inflation, which is measured at configurations before their evaluation.
 
     Parameters
     ----------
     study : optuna.Study
     posteriors : sequence of Posterior
-        Of each objective, given all finished trials.
+        Of each objective, given all finished trials; unused for objectives without noise.
     n : int
         Number of functions; the standard error of a probability is at most 0.5 / sqrt(n).
     seed : int
@@ -96,18 +99,31 @@ def front_probabilities(study: Study, posteriors: Sequence[Posterior], n: int, s
     Returns
     -------
     pandas.DataFrame
-        number, probability and params_<name>, the most probable first.
+        number, probability and params_<name>, the most probable first. Trials with the same configuration have the same
+        probability.
     """
     goals = goals_of(study)
-    observed = observations(study, posteriors[0].encoder.space)
-    rows = np.flatnonzero(observed.feasible)
-    configs = [observed.configs[row] for row in rows]
-    seeds = np.random.SeedSequence(seed).spawn(len(goals))
-    drawn = []
-    for goal, posterior, stream in zip(goals, posteriors, seeds, strict=True):
-        drawn.append(goal.sign * posterior.sample(configs, n, int(stream.generate_state(1)[0])))
-    on_front = np.mean([non_dominated(values) for values in np.stack(drawn, axis=2)], axis=0)
-    table = pd.DataFrame({"number": [observed.numbers[row] for row in rows], "probability": on_front})
+    trials = comparable_trials(study)
+    if is_exact(study):
+        values = np.array([trial.values for trial in trials]).reshape(-1, len(goals))
+        numbers = [trial.number for trial in trials]
+        on_front = non_dominated(values * [goal.sign for goal in goals]).astype(np.float64)
+    else:
+        observed = observations(study, posteriors[0].encoder.space)
+        comparable = {trial.number for trial in trials}
+        rows = [row for row, number in enumerate(observed.numbers) if observed.feasible[row] and number in comparable]
+        numbers = [observed.numbers[row] for row in rows]
+        keys = [repr(to_params(observed.configs[row])) for row in rows]
+        configs = dict(zip(keys, (observed.configs[row] for row in rows), strict=True))
+        seeds = np.random.SeedSequence(seed).spawn(len(goals))
+        drawn = [
+            goal.sign * posterior.sample(list(configs.values()), n, int(stream.generate_state(1)[0]))
+            for goal, posterior, stream in zip(goals, posteriors, seeds, strict=True)
+        ]
+        shares = np.mean([non_dominated(values) for values in np.stack(drawn, axis=2)], axis=0)
+        positions = {key: position for position, key in enumerate(configs)}
+        on_front = shares[[positions[key] for key in keys]]
+    table = pd.DataFrame({"number": numbers, "probability": on_front})
     params = trials_table(study).set_index("number").filter(regex="^params_")
     table = table.join(params, on="number")
     return table.sort_values("probability", ascending=False, kind="stable").reset_index(drop=True)

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from optuna import Study
 
-from slayr_py.acquisition import Optima, extend_pool, sample_optima
+from slayr_py.acquisition import Optima, distinct, extend_pool, sample_optima
 from slayr_py.arguments import check_number, check_probability
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior
@@ -48,7 +48,7 @@ class Optimum:
         90% interval where it is active.
     evaluated : DataFrame
         number, probability and params_<name>: the probability that an evaluated configuration is the best one among
-        all that were evaluated, the most probable first.
+        all that were evaluated, the most probable first. Repetitions of a noisy objective have the number of the first.
     value : tuple of (float, float, float)
         90% interval of the optimal value and its median: low, median, high, in the user's units.
     draws : DataFrame
@@ -83,7 +83,10 @@ class Optimum:
 
 
 def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, list[int]]:
-    """Return the optima of functions drawn from the posterior of a study, and the numbers of the evaluated trials."""
+    """Return the optima of functions drawn from the posterior of a study, and the numbers of the evaluated trials.
+
+    Of trials of a noisy objective with the same configuration it is the first.
+    """
     check_one_objective(study, "the optimum is that of one; see result.front")
     observed = observations(study, posterior.encoder.space)
     declared = declared_space_of(study)
@@ -97,7 +100,9 @@ def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, li
     with one_thread():
         scale = inflation_of(study, posterior, observed)
         exact, infeasible = None, None
-        if is_exact(study):
+        if not is_exact(study):
+            rows = rows[distinct(evaluated[rows])]  # repetitions are one configuration
+        else:
             exact = observed.uncompressed[rows]
             infeasible = encoder.encode(known_infeasible(study, posterior.encoder.space, observed.penalties))
         rng = np.random.default_rng(seed)

@@ -140,9 +140,9 @@ class Result:
     def front_probability(self, n: int = 256, seed: int = 1) -> pd.DataFrame:
         """Return the probability that each evaluated configuration is on the front of the latent functions.
 
-        For objectives without noise it is nearly 1 or 0; for noisy ones it tells which trials of `front` are there by
-        luck. The functions have the posterior standard deviations, without the inflation of `front_band`. The first use
-        fits the models to all finished trials, unless the fit of the last suggestion has seen them.
+        For objectives without noise it is 1 or 0; for noisy ones it tells which trials of `front` are there by luck.
+        The functions have the posterior standard deviations, without the inflation of `front_band`. The first use of
+        noisy objectives fits the models to all finished trials, unless the fit of the last suggestion has seen them.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class Result:
         Returns
         -------
         pandas.DataFrame
-            number, probability and params_<name> of each feasible trial, the most probable first.
+            number, probability and params_<name> of each feasible trial with the fixed values, the most probable first.
 
         Raises
         ------
@@ -164,8 +164,12 @@ class Result:
         """
         if self.front.empty:
             raise DataError(f"study {self.study.study_name!r} has no feasible trial with finite values")
-        posteriors = [self._posterior_of_all(goal.number) for goal in goals_of(self.study)]
-        return front_probabilities(self.study, posteriors, n, check_integer("seed", seed, minimum=0))
+        seed = check_integer("seed", seed, minimum=0)
+        n = check_integer("n", n)
+        posteriors = []
+        if not is_exact(self.study):
+            posteriors = [self._posterior_of_all(goal.number) for goal in goals_of(self.study)]
+        return front_probabilities(self.study, posteriors, n, seed)
 
     def front_band(
         self, probability: float = 0.9, n: int = 50, seed: int = 1, reference: Reference | None = None

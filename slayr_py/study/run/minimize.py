@@ -15,7 +15,7 @@ from optuna.pruners import BasePruner
 from optuna.storages import BaseStorage
 from typing_extensions import Unpack
 
-from slayr_py.arguments import check_integer, check_number
+from slayr_py.arguments import check_flag, check_integer, check_number
 from slayr_py.errors import DataError, SlayrError, level_outside
 from slayr_py.space import Encoder, Space
 from slayr_py.study.declared_space import DeclaredSpace
@@ -229,6 +229,7 @@ def minimize(
     if max_consecutive_failures is not None:
         max_consecutive_failures = check_integer("max_consecutive_failures", max_consecutive_failures)
     n_parallel = check_integer("n_parallel", n_parallel)
+    progress = check_flag("progress", progress)
     if stop is not None and not isinstance(stop, Regret):
         raise DataError(f"stop must be a stopping rule such as sl.Regret(0.01), not {stop!r:.200}")
     settings = EvaluationSettings(

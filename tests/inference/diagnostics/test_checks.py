@@ -141,6 +141,29 @@ def test_several_fits_have_the_worst_number_of_every_check():
     assert numbers == {*CHECKS, "loo_influential"}
 
 
+def test_several_fits_fail_the_checks_that_one_of_them_fails():
+    number = {"rhat_max": 1.02, "ess_bulk_min": 150.0, "divergences": 1}
+
+    def fit(ok, rhat, ess, divergences, **changes):
+        limits = {"rhat_max": rhat, "ess_bulk_min": ess, "divergences": divergences}
+        others = {"messages": (), "limits": limits, "loo_pareto_k_max": 0.1, "ok": ok}
+        return Diagnostics(**dict.fromkeys(CHECKS, 0.0) | number | others | changes)
+
+    passing = fit(True, 1.03, 100, 1.5)
+    other = fit(True, 1.01, 200, 1.5, rhat_max=1.0, ess_bulk_min=250.0)  # its limits are stricter
+    assert passing.outside == other.outside == worst_of({"a": passing, "b": other}).outside == ()
+    failing = fit(False, 1.01, 200, 0.5)
+    assert (
+        failing.outside
+        == worst_of({"a": passing, "b": failing}).outside
+        == (
+            "rhat_max",
+            "ess_bulk_min",
+            "divergences",
+        )
+    )
+
+
 def test_limits_of_rhat():
     assert rhat_limit(4, 200) == pytest.approx(1.03, abs=5e-4)
     assert rhat_limit(4, 100) > rhat_limit(4, 200) > rhat_limit(4, 4000) > 1

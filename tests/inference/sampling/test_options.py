@@ -23,7 +23,7 @@ from slayr_py.inference import METHODS, FitKeywords, FitOptions, Method
         ({"max_treedepth": 0}, "max_treedepth"),
         ({"ess": 0}, "ess must be an integer >= 1, got 0"),
         ({"method": "map", "ess": 100}, "ess is 100, but method='map' returns one point; leave ess out, or use"),
-        ({"method": "laplace", "ess": 100}, "ess is 100, but method='laplace' returns a fixed number of draws"),
+        ({"progress": True}, "progress must be a function of the name of a phase, such as print, or None; got True"),
         ({"retries": -1}, "retries must be an integer >= 0, got -1"),
         ({"retries": True}, "retries must be an integer >= 0, got True"),
     ],
@@ -40,6 +40,15 @@ def test_single_options_and_a_set_of_options_exclude_each_other():
         FitOptions.given(options, {"draws": 500})
     with pytest.raises(TypeError, match=r"unknown fit option 'chain'.*chains"):
         FitOptions.given(None, {"chain": 2})
+
+
+def test_a_method_that_returns_one_point_has_no_effective_number_of_draws():
+    with pytest.raises(sl.DataError, match="ess is 100, but method='map' returns one point"):
+        FitOptions(method="map", ess=100)
+    sampled = FitOptions(method="laplace", ess=100)  # of the chains that follow if the approximation is refused
+    assert sampled.updated(method="map").ess is None
+    with pytest.raises(sl.DataError, match="ess is 50"):
+        sampled.updated(method="map", ess=50)
 
 
 def test_every_option_is_a_keyword_with_a_description():

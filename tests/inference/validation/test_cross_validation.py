@@ -138,7 +138,8 @@ def test_errors_known_in_one_fold_leave_the_warp_out_of_all(smooth):
         ({"y": np.r_[np.ones(24), np.nan]}, sl.DataError, r"y\[24\] is nan"),
         ({"y": ["high"] * 25}, sl.DataError, "'high'"),
         ({"configs": [{"z": 1.0}] * 25}, sl.SpaceError, "'z'"),
-        ({"cv": 26}, ValueError, "n_splits=26"),
+        ({"cv": 26}, sl.DataError, "cv is 26; give a number of folds from 2 to the number of observations, 25"),
+        ({"progress": print}, sl.DataError, "progress must be True or False"),
     ],
 )
 def test_illegal_arguments(smooth, change, error, match):

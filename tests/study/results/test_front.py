@@ -54,11 +54,43 @@ def test_the_front_begins_with_the_best_first_value_also_if_larger_is_better():
 
 
 def test_the_probability_of_the_front_follows_the_directions_and_draws_each_objective_by_itself():
-    study = told((1.0, 1.0), (1.5, 4.0), (3.0, 3.0))
+    study = told((1.0, 1.0), (1.5, 4.0), (3.0, 3.0), noisy=True)
     posteriors = [Certain([1.0, 1.5, 3.0]), Certain([1.0, 4.0, 3.0])]
     table = front_probabilities(study, posteriors, 8, 1)
     assert table["number"].tolist() == [0, 2, 1] and table["probability"].tolist() == [1.0, 1.0, 0.0]
     assert posteriors[0].seeds != posteriors[1].seeds
+
+
+def test_without_noise_the_front_is_that_of_the_values():
+    study = told((1.0, 1.0), (1.5, 4.0), (1.5, 4.0), (3.0, 3.0))
+    table = front_probabilities(study, [], 8, 1)
+    assert table["number"].tolist() == [0, 3, 1, 2]
+    assert table["probability"].tolist() == [1.0, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_the_probability_of_the_front_is_that_among_the_fixed_values(noisy):
+    past = pd.DataFrame({"x": [0.5], "y": [2.0], "gain": [9.0], "loss": [0.5]})  # better than all with y = 1
+    space = {"x": (0.0, 1.0), "y": (0.0, 3.0)}
+    options = {"directions": GOALS, "n_initial": 9, "seed": 1, "fixed": {"y": 1.0}, "noisy": noisy}
+    study = create_study(space, history=past, **options)
+    for values in ((2.0, 2.0), (3.0, 3.0), (1.0, 3.0)):
+        tell(study, ask(study), values)
+    posteriors = [Certain([2.0, 3.0, 1.0]), Certain([2.0, 3.0, 3.0])]
+    for posterior in posteriors:
+        posterior.encoder = Encoder(space)
+    table = front_probabilities(study, posteriors, 8, 1)
+    assert table["probability"].tolist() == [1.0, 1.0, 0.0]
+    assert sorted(table["number"][:2]) == sorted(front_table(study)["number"])
+
+
+def test_repetitions_have_the_same_probability_of_being_on_the_front():
+    study = create_study(SPACE, directions=GOALS, n_initial=9, seed=1, noisy=True)
+    for x, values in ((0.2, (1.0, 1.0)), (0.2, (1.1, 1.2)), (0.8, (0.5, 3.0)), (0.2, (0.9, 1.1))):
+        study.enqueue_trial({"x": x})
+        tell(study, ask(study), values)
+    table = front_probabilities(study, [Certain([1.0, 0.5]), Certain([1.0, 3.0])], 8, 1)
+    assert table["number"].tolist() == [0, 1, 3, 2] and table["probability"].tolist() == [1.0, 1.0, 1.0, 0.0]
 
 
 def test_only_other_trials_are_named_as_probably_on_the_front():

@@ -341,3 +341,16 @@ def test_the_values_of_a_study_of_another_sampler_may_be_noisy():
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
     with pytest.raises(sl.DataError, match="has no fit in a declared space"):
         _ = sl.study.Result(study, ConfigurationSpace({"x": (0.0, 1.0)})).recommended
+
+
+@pytest.mark.stan
+def test_repetitions_of_a_noisy_objective_are_one_configuration():
+    study = sl.study.create_study({"x": (0.0, 1.0)}, noisy=True, n_initial=9, seed=1, method="map")
+    for x, values in ((0.3, (1.0, 1.2, 0.9)), (0.35, (1.1, 0.95)), (0.9, (5.0,))):
+        for value in values:
+            study.enqueue_trial({"x": x})
+            sl.study.tell(study, sl.study.ask(study), value)
+    evaluated = sl.study.Result(study, sl.study.sampler.space_of(study)).optimum().evaluated
+    assert sorted(evaluated["number"]) == [0, 3, 5]
+    assert evaluated["probability"].sum() == pytest.approx(1)
+    assert evaluated.set_index("number").loc[5, "probability"] < 0.05
