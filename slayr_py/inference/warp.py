@@ -77,6 +77,16 @@ def log_slope(y: FloatArray, a: FloatArray, pivot: float | None = None) -> Float
     return np.asarray(-a * np.minimum(y, 0.0) - np.log1p(a * np.maximum(y, 0.0)))
 
 
+def counts_in_jacobian(y: FloatArray, pivot: float | None = None) -> FloatArray:
+    """Return the number of times, 1 or 0, that log T'(y) counts in the logarithm of the Jacobian of targets (..., n).
+
+    Of targets that equal the pivot only the first counts. T' = S a grows with a there, and equal targets say nothing
+    more about the scale of values near the best one.
+    """
+    at_pivot = np.zeros(y.shape, dtype=np.bool_) if pivot is None else y == pivot
+    return np.where(at_pivot & (np.cumsum(at_pivot, axis=-1) > 1), 0.0, 1.0)
+
+
 def slopes_by_log_warp(y: FloatArray, a: FloatArray, pivot: float | None = None) -> tuple[FloatArray, FloatArray]:
     """Return the derivatives of T(y) and of log T'(y) by log a."""
     if pivot is not None:

@@ -3,6 +3,8 @@
 #ifndef SLAYR_GAUSSIAN_HPP
 #define SLAYR_GAUSSIAN_HPP
 
+#include <utility>
+
 #include "normal.hpp"
 
 namespace slayr {
@@ -49,11 +51,15 @@ struct Targets {
     const double log_range_by_warp = -range / (1 + 4 * a);
     const double shift = std::log1p(-a * b);
     const double shift_by_warp = -b / (1 - a * b);
+    bool has_pivot = false;
     for (Index i = 0; i < value.size(); ++i) {
       const double distance = value(i) - b, v = a * distance, steepness = 1 + std::max(v, 0.0);
       const double t = range * ((v < 0 ? v : std::log1p(v)) - shift);
       value(i) = t;
       by_warp(i) = log_range_by_warp * t + range * (distance / steepness - shift_by_warp);
+      if (distance == 0 && std::exchange(has_pivot, true)) {
+        continue;  // as in log_warp_jacobian
+      }
       log_jacobian += std::log(range * a / steepness);
       log_jacobian_by_warp += log_range_by_warp + 1 / a - (v < 0 ? 0 : distance / steepness);
     }

@@ -71,7 +71,7 @@ vector unwarped(vector t, vector a) {
 }
 
 /**
- * Logarithm of the slope of the transformation: the Jacobian of a density of targets.
+ * Logarithm of the slope of the transformation, a factor of the density of a target.
  *
  *   log T'(y) = -log(1 + a y)                              for y >= 0,
  *   log T'(y) = -a y                                       for y < 0;
@@ -96,4 +96,27 @@ vector log_warp_slope(vector y, vector a) {
     }
   }
   return slope;
+}
+
+/**
+ * Logarithm of the Jacobian of a density of targets: the sum of log_warp_slope. Of the targets that equal
+ * the pivot only the first counts. The slope there, S a, grows with a, and equal targets say nothing more
+ * about the scale of values near the best one.
+ *
+ * @param y targets; N
+ * @param a see warped
+ * @return log |dT / dy|
+ */
+real log_warp_jacobian(vector y, vector a) {
+  real total = sum(log_warp_slope(y, a));
+  if (size(a) == 2) {
+    int at_pivot = 0;
+    for (i in 1 : size(y)) {
+      at_pivot += y[i] == a[2];
+    }
+    if (at_pivot > 1) {
+      total -= (at_pivot - 1) * log(warp_range(a[1]) * a[1]);
+    }
+  }
+  return total;
 }

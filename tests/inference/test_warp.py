@@ -16,6 +16,7 @@ from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.warp import (
     HalfLine,
+    counts_in_jacobian,
     log_slope,
     slopes_by_log_warp,
     unwarped,
@@ -84,6 +85,25 @@ def test_the_pivot_is_the_best_value_and_the_range_above_it_keeps_its_length():
             ends = warped(np.array([pivot, pivot + 4]), a, pivot)
             assert ends[1] - ends[0] == pytest.approx(4)
     assert observe(Model(model.encoder, warp="log"), x, y).data["n_pivot"] == 0
+
+
+def test_one_of_several_targets_at_the_pivot_counts_in_the_jacobian():
+    y = np.array([0.5, -1.0, -1.0, 2.0, -1.0, 0.5])
+    assert counts_in_jacobian(y, -1.0).tolist() == [1, 1, 0, 1, 0, 1]
+    assert counts_in_jacobian(y).all() and counts_in_jacobian(y, -1.5).all()
+
+
+@pytest.mark.stan
+def test_many_best_values_do_not_drive_the_warp_to_infinity():
+    x = np.linspace(0, 1, 16)[:, None]
+    gp = sl.GaussianProcess({"x": (0.0, 1.0)}, warp="best")
+    for ties in (1, 9, 16):
+        y = np.maximum(x[:, 0] - x[ties - 1, 0], 0.0)
+        posterior = gp.fit(x, y, seed=1)
+        assert posterior.check().ok
+        # The prior is LogNormal(-2, 2), and at the pivot one factor a makes it LogNormal(2, 2).
+        assert np.median(posterior.idata.posterior["warp"]) < np.exp(4)
+        assert np.all(posterior.predict(x).sd < 1)
 
 
 @pytest.mark.parametrize(

@@ -487,6 +487,13 @@ def nearly_singular(data):
     return data | {"sigma_n_location": -10.0, "sigma_n_scale": 0.1, "noise_floor": 0.0, "y_sd": 0 * data["y_sd"]}
 
 
+def with_pivot(data):
+    """Give the warp a pivot, which several targets equal."""
+    y = np.array(data["y"])
+    y[[2, 3, 6]] = y.min()
+    return data | {"y": y, "n_pivot": 1, "warp_pivot": [y.min()]}
+
+
 SITUATIONS = {
     "random": (7, 1.0, dict),
     "one point": (1, 1.0, dict),
@@ -498,6 +505,8 @@ SITUATIONS = {
 # Every kernel in one situation, and one model of each program and likelihood in all of them.
 COMPARED = [(name, "far out") for name in NAMES]
 COMPARED += [(name, key) for name in (*WARPED, *PROBIT) for key in SITUATIONS if (name, key) not in COMPARED]
+SITUATIONS["ties at a pivot"] = (9, 1.0, with_pivot)
+COMPARED += [(name, "ties at a pivot") for name in WARPED]
 
 
 @pytest.mark.parametrize(("name", "situation"), COMPARED)

@@ -25,7 +25,7 @@ from slayr_py.inference.sampling.coordinate_priors import CoordinatePriors, Hype
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.packed import PackedPairs
 from slayr_py.inference.sampling.population import Population
-from slayr_py.inference.warp import log_slope, pivot_of, slopes_by_log_warp, warped
+from slayr_py.inference.warp import counts_in_jacobian, log_slope, pivot_of, slopes_by_log_warp, warped
 from slayr_py.memory import keep_freed_memory
 from slayr_py.space import FloatArray
 
@@ -57,6 +57,7 @@ class NumpyDensity(ABC):
         self._shapes = shapes
         self._priors = CoordinatePriors(self._data, shapes)
         self._pivot = pivot_of(data)
+        self._counts = counts_in_jacobian(self._data["y"], self._pivot)
         self._order = int(data.get("p", 0))
         self._pairs = PackedPairs.of(int(data["N"]))
         self._errors = np.square(self._data["y_sd"]) + self._data["noise_floor"] ** 2
@@ -130,7 +131,7 @@ class NumpyDensity(ABC):
         packed[:, self._pairs.diagonal] += np.square(theta["sigma_n"]) + self._errors
         total, solved = self._pairs.log_normal(packed, targets, gradient)
         if "warp" in theta:
-            total += log_slope(y, theta["warp"], self._pivot).sum(axis=1)
+            total += np.sum(self._counts * log_slope(y, theta["warp"], self._pivot), axis=1)
         if not gradient:
             return total, np.empty(0)
 
@@ -141,7 +142,7 @@ class NumpyDensity(ABC):
         by_log["sigma_n"] = 2 * np.square(theta["sigma_n"]) * trace
         if "warp" in theta:
             by_target, by_slope = slopes_by_log_warp(y, theta["warp"], self._pivot)
-            by_log["warp"] = np.sum(by_slope - solved * by_target, axis=1, keepdims=True)
+            by_log["warp"] = np.sum(self._counts * by_slope - solved * by_target, axis=1, keepdims=True)
         return total, np.concatenate([by_log[name] * hyper.slopes[name] for name in theta], axis=1)
 
     def _log_evidence(self, hyper: Hyper, gradient: bool) -> tuple[FloatArray, FloatArray]:

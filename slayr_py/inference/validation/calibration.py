@@ -31,7 +31,7 @@ from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.programs import compiled
 from slayr_py.inference.sampling.run import run
 from slayr_py.inference.validation.uniformity import ecdf_p_value
-from slayr_py.inference.warp import log_slope, unwarped
+from slayr_py.inference.warp import counts_in_jacobian, log_slope, unwarped
 from slayr_py.space import Encoded, FloatArray
 from slayr_py.toolchain import CompiledProgram
 
@@ -261,9 +261,9 @@ def _entries(model: Model, draws: Mapping[str, FloatArray]) -> dict[str, FloatAr
 def log_likelihood(factors: KernelPredictor) -> FloatArray:
     """Return the log density of the observations, or the log probability if they are binary, of every draw, (s,).
 
-    It is log N(T(y) | mu, K + S) + sum log T'(y), or the approximation of expectation propagation (Rasmussen & Williams
-    2006, eq. 3.65): that of the Gaussian targets, times the ratio of the exact and the Gaussian probability of each
-    observation given the others.
+    It is log N(T(y) | mu, K + S) + sum log T'(y), where of several targets at the pivot one counts in the sum, or the
+    approximation of expectation propagation (Rasmussen & Williams 2006, eq. 3.65): that of the Gaussian targets, times
+    the ratio of the exact and the Gaussian probability of each observation given the others.
     """
     log_diagonal = np.log(np.diagonal(factors.factor, axis1=1, axis2=2))
     density = -0.5 * np.sum(np.square(factors.whitened), axis=1) - log_diagonal.sum(axis=1)
@@ -281,5 +281,7 @@ def log_likelihood(factors: KernelPredictor) -> FloatArray:
         gaussian = -0.5 * np.square(error) / variance - 0.5 * np.log(2 * np.pi * variance)
         density = density + np.sum(exact - gaussian, axis=1)
     if "warp" in factors.draws:
-        density = density + log_slope(y, factors.draws["warp"][:, None], factors.targets.pivot).sum(axis=1)
+        pivot = factors.targets.pivot
+        slopes = log_slope(y, factors.draws["warp"][:, None], pivot)
+        density = density + np.sum(counts_in_jacobian(y, pivot) * slopes, axis=1)
     return np.asarray(density)

@@ -48,6 +48,7 @@ CASES = {
         Model(SPACE, sl.kernels.Matern(p=3), {"sigma_f": sl.HalfNormal(1.0), "lengthscale": sl.Gamma(2.0, 1.0)}, "log"),
         None,
     ),
+    "ties at the pivot of the warp": (8, Model(SPACE, sl.kernels.Matern(p=2), warp="best"), None),
     "warp with a pivot": (5, Model(SPACE, sl.kernels.Matern(p=2), warp="best"), None),
     "fixed noise and known errors": (
         4,
@@ -123,6 +124,8 @@ def example(case: str) -> tuple[str, dict, NumpyDensity, dict[str, FloatArray], 
     train = model.encoder.encode(model.encoder.sobol(n, 1))
     y = rng.standard_normal(n)
     y = np.sign(y) if model.likelihood == "probit" else y
+    if case.startswith("ties"):
+        y[[1, 4, 6]] = y.min()
     data = model.stan_data(train, y, train[:0], pointwise=False, y_sd=y_sd)
     s = BINARY_POINTS if data["binary"] else POINTS
     coordinates = {name: rng.standard_normal((1, s, *shape)) for name, shape in model.parameter_shapes.items()}
