@@ -20,6 +20,7 @@ from slayr_py.study.results.front import (
     users_reference_of,
     with_probabilities,
 )
+from slayr_py.study.results.recommendation import is_exact
 from slayr_py.study.results.report.blocks import Block, Cell, Drawings, Notice, Paragraph, Table
 from slayr_py.study.results.report.figures import drawing
 from slayr_py.study.results.report.reading import Absent, Reading
@@ -53,9 +54,10 @@ def front(reading: Reading) -> Iterator[Block]:
     try:
         posteriors = reading.posteriors
         beliefs = beliefs_at_front(study, posteriors)
-        table, others = with_probabilities(table, front_probabilities(study, posteriors, _FUNCTIONS, 1))
-        if others:
-            yield Paragraph(f"Other trials are probably on the front of the objectives without noise: {others}.")
+        if not is_exact(study):
+            table, others = with_probabilities(table, front_probabilities(study, posteriors, _FUNCTIONS, 1))
+            if others:
+                yield Paragraph(f"Other trials are probably on the front of the objectives without noise: {others}.")
         if len(posteriors) == 2:
             band = front_band(study, posteriors, list(reading.feasibility.values()), _BAND, 80, 1)
         yield Paragraph(
