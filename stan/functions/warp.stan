@@ -99,9 +99,12 @@ vector log_warp_slope(vector y, vector a) {
 }
 
 /**
- * Logarithm of the Jacobian of a density of targets: the sum of log_warp_slope. Of the targets that equal
- * the pivot only the first counts. The slope there, S a, grows with a, and equal targets say nothing more
- * about the scale of values near the best one.
+ * Logarithm of the Jacobian of a density of targets, of which k equal the pivot:
+ *
+ *   sum_i log T'(y_i) - max(k - 1, 0) log(S a).
+ *
+ * Of the targets at the pivot only one counts: the slope there, S a, grows with a, and equal targets say
+ * nothing more about the scale of values near the best one.
  *
  * @param y targets; N
  * @param a see warped
