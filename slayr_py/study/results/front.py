@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -11,7 +11,7 @@ from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.trial import FrozenTrial
 
-from slayr_py.acquisition import draw_fronts, hypervolume, non_dominated
+from slayr_py.acquisition import draw_fronts, hypervolume, keys, non_dominated
 from slayr_py.arguments import check_integer, check_probability
 from slayr_py.errors import DataError, SlayrError
 from slayr_py.inference import Posterior
@@ -20,7 +20,6 @@ from slayr_py.study.model.incumbent import front_task
 from slayr_py.study.results.recommendation import is_exact, is_noisy
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
 from slayr_py.study.sampler import declared_space_of, fixed_for_results, space_of, warn_of_forgotten_functions
-from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.far_values import compress_far
 from slayr_py.study.storage.objectives import check_several, default_reference, given_reference, goals_of
 from slayr_py.study.storage.trials import observations, observations_of_all, were_searched
@@ -102,31 +101,37 @@ def front_probabilities(study: Study, posteriors: Sequence[Posterior], n: int, s
         number, probability and params_<name>, the most probable first. Trials with the same configuration have the same
         probability.
     """
-    goals = goals_of(study)
     trials = comparable_trials(study)
     if is_exact(study):
-        values = np.array([trial.values for trial in trials]).reshape(-1, len(goals))
-        numbers = [trial.number for trial in trials]
-        on_front = non_dominated(values * [goal.sign for goal in goals]).astype(np.float64)
+        sign = np.array([goal.sign for goal in goals_of(study)])
+        on_front = non_dominated(sign * np.array([trial.values for trial in trials]))
+        table = pd.DataFrame({"number": [trial.number for trial in trials], "probability": on_front.astype(np.float64)})
     else:
-        observed = observations(study, posteriors[0].encoder.space)
-        comparable = {trial.number for trial in trials}
-        rows = [row for row, number in enumerate(observed.numbers) if observed.feasible[row] and number in comparable]
-        numbers = [observed.numbers[row] for row in rows]
-        keys = [repr(to_params(observed.configs[row])) for row in rows]
-        configs = dict(zip(keys, (observed.configs[row] for row in rows), strict=True))
-        seeds = np.random.SeedSequence(seed).spawn(len(goals))
-        drawn = [
-            goal.sign * posterior.sample(list(configs.values()), n, int(stream.generate_state(1)[0]))
-            for goal, posterior, stream in zip(goals, posteriors, seeds, strict=True)
-        ]
-        shares = np.mean([non_dominated(values) for values in np.stack(drawn, axis=2)], axis=0)
-        positions = {key: position for position, key in enumerate(configs)}
-        on_front = shares[[positions[key] for key in keys]]
-    table = pd.DataFrame({"number": numbers, "probability": on_front})
+        table = _drawn_front(study, {trial.number for trial in trials}, posteriors, n, seed)
     params = trials_table(study).set_index("number").filter(regex="^params_")
     table = table.join(params, on="number")
     return table.sort_values("probability", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def _drawn_front(
+    study: Study, comparable: Container[int], posteriors: Sequence[Posterior], n: int, seed: int
+) -> pd.DataFrame:
+    """Return number and probability of these trials, from functions at their distinct configurations."""
+    encoder = posteriors[0].encoder
+    observed = observations(study, encoder.space)
+    rows = [row for row, number in enumerate(observed.numbers) if observed.feasible[row] and number in comparable]
+    same = keys(encoder.encode([observed.configs[row] for row in rows]))
+    configs = {key: observed.configs[row] for key, row in zip(same, rows, strict=True)}
+    goals = goals_of(study)
+    seeds = [int(stream.generate_state(1)[0]) for stream in np.random.SeedSequence(seed).spawn(len(goals))]
+    drawn = [
+        goal.sign * posterior.sample(list(configs.values()), n, stream)
+        for goal, posterior, stream in zip(goals, posteriors, seeds, strict=True)
+    ]
+    shares = np.mean([non_dominated(values) for values in np.stack(drawn, axis=2)], axis=0)
+    probability = dict(zip(configs, shares, strict=True))
+    numbers = [observed.numbers[row] for row in rows]
+    return pd.DataFrame({"number": numbers, "probability": [probability[key] for key in same]})
 
 
 def with_probabilities(table: pd.DataFrame, probabilities: pd.DataFrame) -> tuple[pd.DataFrame, str]:
