@@ -413,7 +413,9 @@ def test_the_report_and_the_figures_show_the_front(tmp_path):
     assert page.count("<svg") == 4 and f"The front has {len(result.front)} trials" in page
     assert "minimize loss, maximize gain" in page and "Convergence" not in page
     assert "the hypervolume still to be gained" in page and "lies with probability 0.9" in page
-    assert "The probability is that of being on the front" in page
+    assert "The probability is that of being on the front" not in page  # without noise it is 1
+    noisy = run(named, 7, directions={"loss": "minimize", "gain": "maximize"}, noisy=True)
+    assert "The probability is that of being on the front" in noisy.report(tmp_path / "noisy.html").read_text()
     band = result.front_band(n=9, reference={"gain": -0.4, "loss": 0.3})
     assert list(band) == ["loss", "low", "median", "high"] and band["loss"].iloc[-1] == pytest.approx(0.3)
     assert (np.diff(band["median"]) >= 0).all() and band["median"].iloc[-1] > -0.1  # larger is better
