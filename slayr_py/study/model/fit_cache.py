@@ -20,9 +20,10 @@ _FITS = 32  # more than one suggestion with several objectives and a few constra
 def fit_key(
     study: Study, name: str, data: Observations | Results, numbers: Sequence[FloatArray], seed: int, options: FitOptions
 ) -> Hashable:
-    """Return what determines a fit; ``numbers`` are the values and errors of the trials.
+    """Return what determines a fit by one model; ``numbers`` are the values and errors of the trials.
 
-    Several studies in memory may have the same name, so it takes the configurations to tell them apart.
+    A cache serves one model, or ``name`` tells its models apart. Several studies in memory may have the same name, so
+    it takes the configurations to tell them apart.
     """
     arrays = b"".join(array.tobytes() for array in (*(config.get_array() for config in data.configs), *numbers))
     return study.study_name, name, tuple(data.numbers), arrays, seed, options
