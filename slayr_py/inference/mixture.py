@@ -180,24 +180,19 @@ class Weighted:
         """Write ``stack.json`` with weights and messages, and a folder for each part."""
         check_form(form)
         parts = {f"{PART}{k}": part for k, part in enumerate(self.parts)}
-        for part in self.parts:
-            part.require_program("saved form")
-        entries = [
-            {"folder": folder, "kernel": name, "draws_sha256": part.record["draws_sha256"]}
-            for (folder, part), name in zip(parts.items(), names_of(self.parts), strict=True)
-        ]
-        weights = self.weights.tolist()
-        content = {
+        content: dict[str, Any] = {
             "format": _FORMAT,
-            "weights": weights,
+            "weights": self.weights.tolist(),
             "seed": self.seed,
             "messages": self.messages,
-            "parts": entries,
+            "parts": [],
         }
         try:
             with replacement(path, (STACK_FILE, *parts)) as temporary:
-                for folder, part in parts.items():
+                for (folder, part), name in zip(parts.items(), names_of(self.parts), strict=True):
                     part.save(temporary / folder, form)
+                    entry = {"folder": folder, "kernel": name, "draws_sha256": part.record["draws_sha256"]}
+                    content["parts"].append(entry)
                 (temporary / STACK_FILE).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
         except OSError as error:
             raise StorageError(

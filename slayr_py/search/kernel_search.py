@@ -145,14 +145,14 @@ class KernelSearch:
                 raise DataError(f"the strategy {strategy!r} takes no option {name!r}{did_you_mean(name, takes)}")
         self.strategy_options = options
         self.given: Mapping[str, Kernel] = dict(given or {})
-        self.priors = given_priors(priors)
-        for name in self.priors:
+        given_scalars = given_priors(priors)
+        for name in given_scalars:
             if name not in SCALARS:
                 raise DataError(
                     f"a search has priors of {', '.join(SCALARS)}, not of {name!r}{did_you_mean(name, SCALARS)}"
                 )
-        resolved = Model(self.encoder, "SE", self.priors)  # raises for a prior of the wrong family
-        self.priors = {name: resolved.priors[name] for name in self.priors}  # a number fixes a hyperparameter
+        model = Model(self.encoder, "SE", given_scalars)  # raises for a prior of the wrong family; a number fixes one
+        self.priors = {name: model.priors[name] for name in given_scalars}
         self.leaves = base_leaves(self.encoder, self.base, tuple(self.given), self.single)
         for name in self.given:  # raises for a kernel of another space
             from_name(Composite(name, self.given), self.encoder)

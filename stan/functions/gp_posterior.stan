@@ -94,8 +94,9 @@ tuple(vector, vector) gp_targets(data tuple(vector, vector, real, int) observed,
  *
  *   log N(T(y) | mu, K + S) + sum_i log T'(y_i),
  *
- * where of several targets at the pivot of T one counts in the sum, see log_warp_jacobian; K is the covariance of the function and S the diagonal matrix of noise_variance. For binary
- * observations it is the Laplace approximation probit_log_marginal.
+ * where K is the covariance of the function and S the diagonal matrix of noise_variance; of several
+ * targets at the pivot of T one counts in the sum, see log_warp_jacobian. For binary observations it is
+ * the Laplace approximation probit_log_marginal.
  *
  * @param observed, sigma_n see noise_variance
  * @param warp see warped

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -17,7 +17,7 @@ from slayr_py.errors import DataError, SlayrError
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.model.incumbent import front_task
-from slayr_py.study.results.recommendation import is_exact, is_noisy
+from slayr_py.study.results.recommendation import comparable_rows, is_exact, is_noisy
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
 from slayr_py.study.sampler import declared_space_of, fixed_for_results, space_of, warn_of_forgotten_functions
 from slayr_py.study.storage.far_values import compress_far
@@ -101,25 +101,23 @@ def front_probabilities(study: Study, posteriors: Sequence[Posterior], n: int, s
         number, probability and params_<name>, the most probable first. Trials with the same configuration have the same
         probability.
     """
-    trials = comparable_trials(study)
     if is_exact(study):
+        trials = comparable_trials(study)
         sign = np.array([goal.sign for goal in goals_of(study)])
         on_front = non_dominated(sign * np.array([trial.values for trial in trials]))
         table = pd.DataFrame({"number": [trial.number for trial in trials], "probability": on_front.astype(np.float64)})
     else:
-        table = _drawn_front(study, {trial.number for trial in trials}, posteriors, n, seed)
+        table = _drawn_front(study, posteriors, n, seed)
     params = trials_table(study).set_index("number").filter(regex="^params_")
     table = table.join(params, on="number")
     return table.sort_values("probability", ascending=False, kind="stable").reset_index(drop=True)
 
 
-def _drawn_front(
-    study: Study, comparable: Container[int], posteriors: Sequence[Posterior], n: int, seed: int
-) -> pd.DataFrame:
-    """Return number and probability of these trials, from functions at their distinct configurations."""
+def _drawn_front(study: Study, posteriors: Sequence[Posterior], n: int, seed: int) -> pd.DataFrame:
+    """Return number and probability of the trials, from functions at their distinct configurations."""
     encoder = posteriors[0].encoder
     observed = observations(study, encoder.space)
-    rows = [row for row, number in enumerate(observed.numbers) if observed.feasible[row] and number in comparable]
+    rows = comparable_rows(study, observed)
     same = keys(encoder.encode([observed.configs[row] for row in rows]))
     configs = {key: observed.configs[row] for key, row in zip(same, rows, strict=True)}
     goals = goals_of(study)

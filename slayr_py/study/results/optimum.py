@@ -100,11 +100,11 @@ def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, li
     with one_thread():
         scale = inflation_of(study, posterior, observed)
         exact, infeasible = None, None
-        if not is_exact(study):
-            rows = rows[distinct(evaluated[rows])]  # repetitions are one configuration
-        else:
+        if is_exact(study):
             exact = observed.uncompressed[rows]
             infeasible = encoder.encode(known_infeasible(study, posterior.encoder.space, observed.penalties))
+        else:
+            rows = rows[distinct(evaluated[rows])]  # repetitions are one configuration
         rng = np.random.default_rng(seed)
         optima = sample_optima(posterior, evaluated[rows], rng, models, fixed, scale, exact, infeasible)
     return optima, [observed.numbers[row] for row in rows]

@@ -41,7 +41,7 @@ from slayr_py.study.storage.attributes import ignores_failures, study_record
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.objectives import Goal, goal_of
 from slayr_py.study.storage.reading import trials_of
-from slayr_py.study.storage.trials import has_known_error, observations
+from slayr_py.study.storage.trials import Observations, has_known_error, observations
 
 
 class Recommendation(NamedTuple):
@@ -101,6 +101,12 @@ def has_recommendation(study: Study) -> bool:
     return is_noisy(study) and bool(fitted_numbers(study))
 
 
+def comparable_rows(study: Study, observed: Observations) -> list[int]:
+    """Return the rows of the observations that are feasible trials with the fixed values of the study's sampler."""
+    comparable = {trial.number for trial in comparable_trials(study)}
+    return [row for row, number in enumerate(observed.numbers) if observed.feasible[row] and number in comparable]
+
+
 def recommend(study: Study, posterior: Posterior) -> Recommendation:
     """Return the feasible configuration with the smallest posterior mean, the largest one if the study maximises.
 
@@ -115,11 +121,9 @@ def recommend(study: Study, posterior: Posterior) -> Recommendation:
         Of its values.
     """
     observed = observations(study, posterior.encoder.space)
-    comparable = {trial.number for trial in comparable_trials(study)}
     first: dict[str, int] = {}
-    for row, config in enumerate(observed.configs):
-        if observed.feasible[row] and observed.numbers[row] in comparable:
-            first.setdefault(repr(to_params(config)), row)
+    for row in comparable_rows(study, observed):
+        first.setdefault(repr(to_params(observed.configs[row])), row)
     if not first:
         which = f"feasible trial{fixed_values_text(study)}"
         raise DataError(f"study {study.study_name!r} has no {which} to recommend")
