@@ -160,7 +160,7 @@ class KernelSearch:
             raise DataError(
                 f"budget={self.budget} is smaller than the number of base kernels, {len(self.leaves)} "
                 f"({len(self.base)} on all and on each of {len(self.encoder.names)} parameters); use a larger budget, "
-                "fewer base kernels, or single=False"
+                "fewer base kernels, or none on single parameters (option single)"
             )
 
     def asdict(self) -> dict[str, Any]:

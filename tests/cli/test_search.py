@@ -66,7 +66,7 @@ def test_constant_targets_have_a_message(table):
         (["--target", "pmp"], "no column 'pmp'; did you mean 'ppm'?"),
         (["--target", "ppm", "--strategy", "gready"], "did you mean 'greedy'?"),
         (["--target", "ppm", "--base", "SE,PRE"], "unknown base kernel 'PRE'"),
-        (["--target", "ppm", "--budget", "2"], "smaller than the number of base kernels"),
+        (["--target", "ppm", "--budget", "2"], "none on single parameters (option single)"),
     ],
 )
 def test_illegal_options_are_named(table, options, text):
