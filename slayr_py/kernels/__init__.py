@@ -5,6 +5,7 @@ from slayr_py.kernels.additive import Additive
 from slayr_py.kernels.base import Hyperparameters, Kernel
 from slayr_py.kernels.base_kernels import (
     BASES,
+    SMALLEST_FACTOR,
     Base,
     by_rq_alpha,
     checked_order,

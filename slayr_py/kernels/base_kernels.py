@@ -31,6 +31,9 @@ Base = Literal["se", "rq", "matern"]
 BASES = {"se": 1, "rq": 2, "matern": 3}
 """Codes of the kernels in the programs."""
 
+SMALLEST_FACTOR = np.finfo(np.float64).tiny
+"""A product of correlations with a smaller factor counts as 0."""
+
 DEFAULT_ORDER = 2
 _LARGEST_ORDER = 1000  # nearly a squared exponential; prevents sums of millions of terms
 

@@ -27,7 +27,15 @@ from typing_extensions import override
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.kernels.base import Kernel
-from slayr_py.kernels.base_kernels import BASES, DEFAULT_ORDER, Base, correlation, order_of_base, slope
+from slayr_py.kernels.base_kernels import (
+    BASES,
+    DEFAULT_ORDER,
+    SMALLEST_FACTOR,
+    Base,
+    correlation,
+    order_of_base,
+    slope,
+)
 from slayr_py.kernels.contracts import LENGTHSCALE, MATERN_ORDER, Contract, Entry, Parameter, StanValue
 from slayr_py.kernels.hyperparameters import Draws, Hyperparameter
 from slayr_py.kernels.mixed.conditional_tree import Tree
@@ -35,8 +43,6 @@ from slayr_py.kernels.priors import Beta, LogNormal, lengthscale_prior
 from slayr_py.space import Encoded, FloatArray, Layout
 
 Combine = Literal["product", "sum"]
-
-_SMALLEST = np.finfo(np.float64).tiny  # a product with a smaller factor counts as 0
 
 ACTIVE = (
     Entry("active", ("N", "D"), "1 where the dimension has a value in the configuration, else 0"),
@@ -241,7 +247,7 @@ class Hierarchical(Kernel):
         if self.combine == "product" and self.base == "se":
             return -0.5 * squared
         k = correlation(squared, self.base, self.p, self._rq_alpha(squared, draws))
-        return np.log(np.maximum(k, _SMALLEST)) if self.combine == "product" else k - 1
+        return np.log(np.maximum(k, SMALLEST_FACTOR)) if self.combine == "product" else k - 1
 
     def _slopes(self, squared: FloatArray, draws: Draws) -> FloatArray:
         """Return the derivatives of `_terms`."""
@@ -249,7 +255,7 @@ class Hierarchical(Kernel):
         by_squared = slope(squared, self.base, self.p, rq_alpha)
         if self.combine == "sum":
             return by_squared
-        return by_squared / np.maximum(correlation(squared, self.base, self.p, rq_alpha), _SMALLEST)
+        return by_squared / np.maximum(correlation(squared, self.base, self.p, rq_alpha), SMALLEST_FACTOR)
 
     def _combined(self, total: FloatArray, tree: Tree) -> FloatArray:
         return np.exp(total, out=total) if self.combine == "product" else total + self.bound(tree)

@@ -21,7 +21,16 @@ from numpy.typing import NDArray
 
 from slayr_py.inference.sampling.numpy_density import Slopes
 from slayr_py.inference.sampling.packed import PackedPairs
-from slayr_py.kernels import BASES, Base, by_rq_alpha, correlation, matern_with_slope, sine_products, slope
+from slayr_py.kernels import (
+    BASES,
+    SMALLEST_FACTOR,
+    Base,
+    by_rq_alpha,
+    correlation,
+    matern_with_slope,
+    sine_products,
+    slope,
+)
 from slayr_py.space import FloatArray
 
 
@@ -147,5 +156,6 @@ class HierarchicalPairs:
             value, by_h = (of(h, self._base, self._order, exponent) for of in (correlation, slope))
         by_exponent = None if exponent is None else exponent * by_rq_alpha(h, exponent)
         if not self.add:
+            value = np.maximum(value, SMALLEST_FACTOR)
             return _Base(np.log(value), by_h / value, by_exponent)
         return _Base(value - 1, by_h, None if by_exponent is None else value * by_exponent)

@@ -187,6 +187,20 @@ def test_a_singular_covariance_has_no_density(case, kind):
     assert not gradient[0].any() and np.isfinite(gradient).all()
 
 
+@pytest.mark.parametrize("base", ["matern", "rq"])
+def test_correlations_that_vanish_have_the_same_density_with_and_without_gradient(base):
+    # Tempering compares the values of both; a logarithm of 0 in one of them would refuse every move.
+    model = Model(tree(), sl.kernels.Hierarchical(base))
+    train = model.encoder.encode(model.encoder.sobol(9, 1))
+    data = model.stan_data(train, np.zeros(9), train[:0], pointwise=False)
+    names = [name for name, shape in model.parameter_shapes.items() for _ in range(int(np.prod(shape)))]
+    points = np.where(np.array(names) == "z_lengthscale", -30.0, 0.0)[None]
+    density = HierarchicalDensity(data, model.parameter_shapes)
+    values, gradient = density.with_gradient(points)
+    np.testing.assert_allclose(values, density(points), rtol=1e-12)
+    assert np.isfinite(values).all() and np.isfinite(gradient).all()
+
+
 def test_programs_compute_all_other_densities():
     _, model, _ = CASES["default"]
     train = model.encoder.encode(model.encoder.sobol(3, 1))
