@@ -35,7 +35,7 @@ from slayr_py.toolchain import (
 
 Implementation = Literal["accelerated", "readable"]
 
-_refused: dict[str, str] = {}  # compiler messages of programs whose accelerated likelihood does not compile here
+_refused: dict[str, tuple[object, str]] = {}  # accelerated likelihoods that did not compile: their state, the message
 _found: dict[tuple[str | None, ...], tuple[object, CompiledProgram]] = {}  # programs that were used, and their state
 
 _VARIABLES = ("CMDSTAN", "CONDA_PREFIX", "CXX", "HOME", "PATH", "SLAYR_CACHE_DIR", "XDG_CACHE_HOME")
@@ -80,7 +80,7 @@ def compiled(
         state = [*map(os.environ.get, _VARIABLES), *_sources(program_folder()), None if own is None else own.code]
         before, program = _found.get(key, (None, None))
         if program is None or before != state or not is_trusted(program):
-            program = _compiled(name, progress, likelihood) if own is None else _compiled_own(own, progress)
+            program = _compiled(name, progress, likelihood, state) if own is None else _compiled_own(own, progress)
             _found[key] = (state, program)
     return program
 
@@ -95,10 +95,17 @@ def _sources(folder: Path) -> Iterator[tuple[str, int, int]]:
             yield entry.path, stat.st_mtime_ns, stat.st_size
 
 
-def _compiled(name: str, progress: Callable[[str], None] | None, likelihood: Implementation | None) -> CompiledProgram:
-    """Compile a program unless it is in the cache."""
+def _compiled(
+    name: str, progress: Callable[[str], None] | None, likelihood: Implementation | None, state: object
+) -> CompiledProgram:
+    """Compile a program unless it is in the cache.
+
+    An accelerated likelihood that did not compile is tried again if it is asked for by name, or in another ``state`` of
+    sources and environment.
+    """
     sources = accelerated_sources(name)
-    if (likelihood or selected_likelihood()) == "accelerated" and name not in _refused:
+    refused = likelihood is None and name in _refused and _refused[name][0] == state
+    if (likelihood or selected_likelihood()) == "accelerated" and not refused:
         ready = prebuilt_program(*sources)
         if ready is not None:
             return ready
@@ -107,7 +114,7 @@ def _compiled(name: str, progress: Callable[[str], None] | None, likelihood: Imp
         except CompileError as error:
             if likelihood:
                 raise
-            _refused[name] = str(error)
+            _refused[name] = (state, str(error))
             warnings.warn(
                 f"the accelerated likelihood of {name} does not compile here; falling back to the readable one, "
                 f"which is several times slower: {error}",
@@ -198,7 +205,7 @@ def likelihood_in_use(build: bool = False) -> str:
     if all_prebuilt():
         return "accelerated: analytic gradients in C++, installed with the package"
     if build and compiled("matern_gp").header is None and selected == "accelerated":
-        return f"readable, several times slower: the accelerated one does not compile here: {_refused['matern_gp']}"
+        return f"readable, several times slower: the accelerated one does not compile here: {_refused['matern_gp'][1]}"
     return {
         "accelerated": "accelerated: analytic gradients in C++",
         "readable": "readable: automatic differentiation in Stan, selected by SLAYR_LIKELIHOOD",

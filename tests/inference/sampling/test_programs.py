@@ -24,8 +24,10 @@ def test_fall_back_to_the_readable_likelihood_if_the_header_does_not_compile(mon
         assert compiled("fm_gp") == "readable"
     assert compiled("fm_gp") == "readable"  # no second warning
     with pytest.raises(sl.CompileError):
-        programs._refused.clear()
         compiled("fm_gp", likelihood="accelerated")
+    monkeypatch.setenv("CXX", "another compiler")
+    with pytest.warns(RuntimeWarning, match="fm_gp does not compile here"):
+        compiled("fm_gp")
 
 
 def test_the_likelihood_is_chosen_by_name(monkeypatch):
