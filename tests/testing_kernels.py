@@ -117,7 +117,7 @@ class Learned(Planned):
     def as_node(self):
         return Leaf("PRE"), {"PRE": self}
 
-    def plan(self, encoder):
+    def _plan(self, encoder):
         raise AssertionError("not called")
 
     def hyperparameters(self, encoder):

@@ -230,8 +230,8 @@ class Model:
             heading += f", warp {self.warp!r}"
         return Summary(heading, pd.DataFrame(rows, columns=["hyperparameter", "size", "prior"]))
 
-    def notes(self, draws: Draws) -> tuple[str, ...]:
-        """Return notes on the kernel, and on hyperparameters whose draws are outside the range of their priors.
+    def notes(self, draws: Draws, train: Encoded) -> tuple[str, ...]:
+        """Return notes on the kernel given observations at ``train``, and on hyperparameters whose draws are outside the range of their priors.
 
         The prior of ``sigma_f`` describes the function's standard deviation, see `Kernel.reference_variance`.
         """
@@ -241,7 +241,7 @@ class Model:
         chosen = {WARP.name} if self.given_warp == "auto" and self.warp == "best" else set()
         outside = (h.outside_prior(in_priors[h.name]) for h in self.hyperparameters if h.name not in chosen)
         scales = [f"logarithmic scale of {listed(self.encoder.logarithmic)}"] if self.encoder.logarithmic else []
-        return (*self.left_out, *scales, *self.kernel.notes(draws), *(note for notes in outside for note in notes))
+        return (*self.left_out, *scales, *self.kernel.notes(draws, train), *(note for notes in outside for note in notes))
 
     def _target_hyperparameters(self) -> tuple[Hyperparameter, ...]:
         """Return the hyperparameters that do not belong to the kernel."""

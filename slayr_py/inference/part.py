@@ -106,7 +106,7 @@ class Part:
         has_loo = contents.log_likelihood is not None and len(contents.log_likelihood) >= FEWEST_DRAWS
         loo = leave_one_out(contents.tree) if has_loo else None
         diagnostics = diagnose_run(result, hyperparameters, loo)
-        diagnostics = replace(diagnostics, kernel_notes=model.notes(contents.draws))
+        diagnostics = replace(diagnostics, kernel_notes=model.notes(contents.draws, observed.train))
         maximize = observed.y_sd < 0
         record = make_record(model, program, observed.data, result, diagnostics, start, maximize)
         return cls(model, observed.train, observed.data, contents, record, diagnostics)

@@ -127,7 +127,7 @@ def _part(observed: Observed, marginal: SparseMarginal, run: Run) -> Part:
         f"hyperparameters are {kind}"
     )
     draws = contents.draws
-    diagnostics = replace(diagnostics, kernel_notes=(note, *model.notes(draws)))
+    diagnostics = replace(diagnostics, kernel_notes=(note, *model.notes(draws, observed.train)))
     record = {
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(run.seconds, 3),

@@ -147,8 +147,8 @@ class Kernel(ABC):
         """Return default priors that depend on the n observations, by name; y (n,) is standardised."""
         return {}
 
-    def notes(self, draws: Draws) -> tuple[str, ...]:
-        """Return notes on the kernel from draws of the posterior, one line each."""
+    def notes(self, draws: Draws, train: Encoded) -> tuple[str, ...]:
+        """Return notes on the kernel from draws of the posterior given observations at ``train``, one line each."""
         return ()
 
     def check_encoder(self, encoder: Layout) -> None:

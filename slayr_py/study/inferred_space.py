@@ -24,6 +24,7 @@ from slayr_py.errors import DataError
 from slayr_py.inference import FitKeywords, Posterior
 from slayr_py.space import WITHIN, Encoder, within_text
 from slayr_py.study.loop import suggest_next
+from slayr_py.study.model.fit_cache import Cache
 from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.session import Session
 from slayr_py.study.model.space_model import SpaceModel, stan_seed_of
@@ -75,7 +76,7 @@ class InferredSpace:
         self.seed = drawn if options.seed is None else options.seed
         self._options = options
         self._session = session
-        self._models: dict[str, SpaceModel] = {}
+        self._models: Cache[SpaceModel | None] = Cache(_MOST_MODELS)
 
     def after_evaluation(self, study: Study, trial: FrozenTrial) -> None:
         """Do nothing: there are no constraints on inputs."""
@@ -150,15 +151,14 @@ class InferredSpace:
         Only fits of the main group store and use warm starts.
         """
         key = repr((sorted(distributions.items()), main))
-        if key not in self._models:
-            space = to_space(distributions)
-            if len(space) == 0:
-                return None
-            if len(self._models) == _MOST_MODELS:
-                del self._models[next(iter(self._models))]
-            options = replace(self._options, warm_starts=self._options.warm_starts and main)
-            self._models[key] = SpaceModel(Encoder(space), options, self._session)
-        return self._models[key]
+        return self._models.get(key, lambda: self._new_model(distributions, main))
+
+    def _new_model(self, distributions: Mapping[str, BaseDistribution], main: bool) -> SpaceModel | None:
+        space = to_space(distributions)
+        if len(space) == 0:
+            return None
+        options = replace(self._options, warm_starts=self._options.warm_starts and main)
+        return SpaceModel(Encoder(space), options, self._session)
 
     def _suggest_group(self, study: Study, trial: FrozenTrial, group: Mapping[str, BaseDistribution]) -> dict[str, Any]:
         """Suggest a group and add it to the suggestion of a trial; return that, or nothing if there are few trials."""

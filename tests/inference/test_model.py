@@ -63,7 +63,7 @@ def test_a_posterior_outside_the_range_of_its_prior_is_noted(name, values, words
     inside = {"mu": 0.0, "sigma_f": 9.0, "sigma_n": 0.02, "lengthscale": [0.3, 0.3]}
     spread = np.array([0.9, 1.0, 1.0, 1.0, 1.1])
     draws = {key: spread.reshape(5, *[1] * np.ndim(value)) * value for key, value in (inside | {name: values}).items()}
-    notes = model.notes(draws)
+    notes = model.notes(draws, model.encoder.encode([]))
     assert len(notes) == (words is not None)
     assert all(re.match(words, note) for note in notes)
 
@@ -73,7 +73,7 @@ def test_every_family_of_priors_has_a_range():
     priors = {"alpha": sl.Gamma(2.0, 1.0), "beta": sl.InverseGamma(3.0, 1.0), "sigma_n": sl.HalfNormal(0.5)}
     model = sl.GaussianProcess(mixed_space(), sl.kernels.FrequencyModulated("power"), priors).model
     draws = {h.name: np.full((3, *h.shape), 1e3) for h in model.hyperparameters}
-    noted = {note.partition(":")[0] for note in model.notes(draws)}
+    noted = {note.partition(":")[0] for note in model.notes(draws, model.encoder.encode([]))}
     expected = {entry for h in model.hyperparameters if h.prior.support != "simplex" for entry in h.entries}
     assert noted == expected
 
@@ -84,8 +84,8 @@ def test_the_range_of_sigma_f_is_that_of_the_function():
     model = sl.GaussianProcess(space, sl.kernels.FrequencyModulated()).model
     draws = {h.name: np.broadcast_to(h.prior.at_score(np.array(0.0)), (3, *h.shape)) for h in model.hyperparameters}
     likely = 1 / np.sqrt(model.kernel.reference_variance(model.encoder, draws))
-    assert likely[0] > 50 and not model.notes(draws | {"sigma_f": likely})
-    (note,) = model.notes(draws)
+    assert likely[0] > 50 and not model.notes(draws | {"sigma_f": likely}, model.encoder.encode([]))
+    (note,) = model.notes(draws, model.encoder.encode([]))
     assert note.startswith("sigma_f: the posterior, ") and "is below the 99% range" in note
 
 

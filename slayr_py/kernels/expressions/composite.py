@@ -86,15 +86,27 @@ class Planned(Composable):
     """A kernel that ``composite_gp`` fits: leaves and operations of an expression."""
 
     contract: ClassVar[Contract] = COMPOSITE_GP
+    _last_plan: tuple[Layout, Plan] | None = None  # fits, searches and suggestions need that of one space many times
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickle without the space it has seen, whose constraints may be lambdas."""
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_last_")}
 
     @property
     def only_part(self) -> Given | None:
         """The fixed covariance or distance of a kernel without other parts; None for any other kernel."""
         return None
 
-    @abstractmethod
     def plan(self, encoder: Layout) -> Plan:
         """Return leaves and operations on a space."""
+        last = self._last_plan
+        if last is None or last[0] is not encoder:
+            self._last_plan = last = (encoder, self._plan(encoder))
+        return last[1]
+
+    @abstractmethod
+    def _plan(self, encoder: Layout) -> Plan:
+        """Check the space, and return a new plan."""
 
     @override
     def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
@@ -193,7 +205,6 @@ class Composite(Planned):
         self.given = dict(given or {})
         self._parts = {leaf: _only_part(leaf, kernel) for leaf, kernel in self.given.items()}
         self.max_leaves = check_integer("max_leaves", max_leaves, 1, MOST_LEAVES)
-        self._last_plan: tuple[Layout, Plan] | None = None  # a search needs the plan of one space many times
         self.node = parse(expression, self.given)
         self.expression = spell(self.node)
         self.description = f"composite kernel {self.expression}"
@@ -254,11 +265,8 @@ class Composite(Planned):
             kernel.check_encoder(encoder)
 
     @override
-    def plan(self, encoder: Layout) -> Plan:
-        last = self._last_plan
-        if last is None or last[0] is not encoder:
-            self._last_plan = last = (encoder, Placement(self.node, self._parts, encoder).plan)
-        return last[1]
+    def _plan(self, encoder: Layout) -> Plan:
+        return Placement(self.node, self._parts, encoder).plan
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:

@@ -103,6 +103,10 @@ class MachineFeatures:
             self._last = last = (a, b, k, own_a, own_b)
         return last[2:]
 
+    def n_vanishing(self, a: Encoded) -> int:
+        """Return at how many of these configurations K^E(u, u) is 0."""
+        return int(np.sum(self._reweighted.variance(a.columns - self._origin) < VANISHING))
+
     def predictions(self, a: Encoded) -> FloatArray:
         """Return the machine's predictions, (n_a,)."""
         return self.machine.predict(a.columns - self._origin)

@@ -54,7 +54,7 @@ from slayr_py.kernels.learned.pretrained_arguments import (
 )
 from slayr_py.kernels.matern import Matern
 from slayr_py.kernels.priors import Dirichlet, LogNormal
-from slayr_py.space import Layout, Space, as_encoder
+from slayr_py.space import Encoded, Layout, Space, as_encoder
 from slayr_py.text_files import write_text
 
 BASE = "base"
@@ -124,6 +124,7 @@ class Pretrained(Planned):
 
     name: ClassVar[str] = "pretrained"
     plain_mappings: ClassVar[tuple[str, ...]] = ("origin", "family_options", "ranges", "levels")
+    _last_features: tuple[Layout, MachineFeatures] | None = None
 
     def __init__(
         self,
@@ -181,12 +182,14 @@ class Pretrained(Planned):
     @property
     def messages(self) -> list[str]:
         """Notes on the points at which the kernel was evaluated."""
-        worst = max((features.vanishing for features in self._at.values()), default=0)
-        if not worst or 1 not in self.layers:
+        return self._on_vanishing(max((features.vanishing for features in self._at.values()), default=0))
+
+    def _on_vanishing(self, n: int) -> list[str]:
+        """Return a note on n configurations at which the re-weighted kernel is 0."""
+        if not n or 1 not in self.layers:
             return []
         return [
-            f"the re-weighted kernel vanishes at {worst} configurations: they are uncorrelated with all others under "
-            "one layer"
+            f"the re-weighted kernel vanishes at {n} configurations: they are uncorrelated with all others under one layer"
         ]
 
     @override
@@ -215,7 +218,7 @@ class Pretrained(Planned):
         return tuple(hyperparameters)
 
     @override
-    def plan(self, encoder: Layout) -> Plan:
+    def _plan(self, encoder: Layout) -> Plan:
         given = tuple(LAYERS[layer](self.features) for layer in self.layers)
         leaves = []
         n_distances = 0
@@ -233,9 +236,10 @@ class Pretrained(Planned):
         return Plan(tuple(leaves), tuple(steps), given, n_share=len(leaves) if len(leaves) > 1 else 0)
 
     @override
-    def notes(self, draws: Draws) -> tuple[str, ...]:
+    def notes(self, draws: Draws, train: Encoded) -> tuple[str, ...]:
+        vanishing = self._on_vanishing(self.features(train.encoder).n_vanishing(train))
         if self.base is None:
-            return tuple(self.messages)
+            return tuple(vanishing)
         share = draws["share"][:, -1]
         low, high = np.quantile(share, [0.05, 0.95])
         note = f"share of the base kernel {share.mean():.2f}"
@@ -243,7 +247,7 @@ class Pretrained(Planned):
             note += f" (90% interval {low:.2f} to {high:.2f})"
         if low > _MISLEADING:
             note += ": the related data do not help, or mislead"
-        return (note, *self.messages)
+        return (note, *vanishing)
 
     @override
     def component_names(self, encoder: Layout) -> tuple[str, ...]:
@@ -314,6 +318,12 @@ class Pretrained(Planned):
 
     def features(self, encoder: Layout) -> MachineFeatures:
         """Return the re-weighted kernel on a space, which is computed once."""
+        last = self._last_features  # a gradient asks several times
+        if last is None or last[0] is not encoder:
+            self._last_features = last = (encoder, self._features(encoder))
+        return last[1]
+
+    def _features(self, encoder: Layout) -> MachineFeatures:
         self.check_encoder(encoder)
         origin = origin_of(self.origin, encoder)
         binary = binary_of(origin, encoder)

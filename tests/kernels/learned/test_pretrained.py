@@ -337,20 +337,24 @@ def test_configurations_at_which_the_kernel_vanishes_are_counted():
     draws = {"sigma_f": np.ones(1)}
     np.testing.assert_array_equal(k[1:, 1:], np.eye(2))
     assert np.isfinite(far.cross_gradient(points, points, draws)[1]).all()
-    assert far.notes(draws) == tuple(far.messages)
     assert "vanishes at 2 configurations" in far.messages[0]
+    # Notes of a fit are about its observations, whatever was predicted before.
+    assert far.notes(draws, points) == tuple(far.messages)
+    assert far.notes(draws, points[:1]) == ()
     assert not kernel().messages
 
 
 def test_notes_are_about_the_share_of_the_base():
     shares = np.column_stack([np.zeros(101), np.linspace(1, 0, 101), np.linspace(0, 1, 101)])
-    helpful = kernel().notes({"share": shares[:50]})
-    misleading = kernel().notes({"share": shares[50:]})
+    train = Encoder(plain_space()).encode([{"x": 0.0, "z": 0.0}])
+    helpful = kernel().notes({"share": shares[:50]}, train)
+    misleading = kernel().notes({"share": shares[50:]}, train)
     assert helpful == ("share of the base kernel 0.24 (90% interval 0.02 to 0.47)",)
     assert misleading[0].endswith("(90% interval 0.53 to 0.97): the related data do not help, or mislead")
-    assert kernel().notes({"share": shares[11:]}) == ("share of the base kernel 0.56 (90% interval 0.15 to 0.96)",)
-    assert kernel().notes({"share": shares[40:41]}) == ("share of the base kernel 0.40",)  # of a mode
-    assert kernel(base=None).notes({"share": shares[:, :2]}) == ()
+    (uncertain,) = kernel().notes({"share": shares[11:]}, train)
+    assert uncertain == "share of the base kernel 0.56 (90% interval 0.15 to 0.96)"
+    assert kernel().notes({"share": shares[40:41]}, train) == ("share of the base kernel 0.40",)  # of a mode
+    assert kernel(base=None).notes({"share": shares[:, :2]}, train) == ()
 
 
 def test_options_that_the_kernel_needs_are_named():
