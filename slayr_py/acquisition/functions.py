@@ -8,12 +8,12 @@ mixture. z = (best - mean) / sd.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from slayr_py.arguments import check_probability
 from slayr_py.errors import DataError
-from slayr_py.inference import log_h, log_sum_exp, mixture_moments
+from slayr_py.inference import expected_positive_part, log_h, log_sum_exp, mixture_moments, scaled
 from slayr_py.space import FloatArray
 
 SMALLEST_VARIANCE = 1e-20  # for targets with variance 1; keeps the logarithm finite at observed points
@@ -38,10 +38,7 @@ def expected_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) -> Flo
     DataError
         If sd is negative, shapes differ or a value is NaN.
     """
-    sd, gap, scaled, z = _scaled_gap(mean, sd, best)
-    # (gap Phi + sd phi) cancels in the lower tail; sd exp(log h) does not.
-    value = np.where(scaled, sd * np.exp(log_h(z)), np.maximum(gap, 0.0))
-    return _average(value)
+    return _average(expected_positive_part(*_gap(mean, sd, best)))
 
 
 def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) -> FloatArray:
@@ -50,16 +47,18 @@ def log_expected_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) ->
     With draws it is the logarithm of their mean, by log-mean-exp. Parameters, shapes and errors as
     :func:`expected_improvement`.
     """
-    sd, gap, scaled, z = _scaled_gap(mean, sd, best)
+    gap, deviation = _gap(mean, sd, best)
+    counts, z = scaled(gap, deviation)
     with np.errstate(divide="ignore"):
-        value = np.where(scaled, np.log(np.where(scaled, sd, 1.0)) + log_h(z), np.log(np.maximum(gap, 0.0)))
+        value = np.where(counts, np.log(np.where(counts, deviation, 1.0)) + log_h(z), np.log(np.maximum(gap, 0.0)))
     return log_mean_exp(value) if value.ndim > 1 else np.asarray(value)
 
 
 def probability_of_improvement(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) -> FloatArray:
     """Return the probability Phi(z) of a value below ``best`` (Kushner 1964); shapes as in expected_improvement."""
-    sd, gap, scaled, z = _scaled_gap(mean, sd, best)
-    return _average(np.where(scaled, ndtr(z), (gap > 0).astype(np.float64)))
+    gap, deviation = _gap(mean, sd, best)
+    counts, z = scaled(gap, deviation)
+    return _average(np.where(counts, ndtr(z), (gap > 0).astype(np.float64)))
 
 
 def lower_confidence_bound(mean: ArrayLike, sd: ArrayLike, beta: float) -> FloatArray:
@@ -134,13 +133,8 @@ def _moments(mean: ArrayLike, sd: ArrayLike) -> tuple[FloatArray, FloatArray]:
     return m, s
 
 
-def _scaled_gap(
-    mean: ArrayLike, sd: ArrayLike, best: ArrayLike
-) -> tuple[FloatArray, FloatArray, NDArray[np.bool_], FloatArray]:
-    """Return sd, best - mean, where sd counts, and z, which is 0 elsewhere.
-
-    A standard deviation that is 0, or so small that the square of z overflows, does not count.
-    """
+def _gap(mean: ArrayLike, sd: ArrayLike, best: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return best - mean, and sd in its shape."""
     m, s = _moments(mean, sd)
     if np.any(np.isnan(best)):
         raise DataError("best is NaN; it must be the smallest value observed so far")
@@ -148,10 +142,7 @@ def _scaled_gap(
         gap = np.broadcast_to(np.asarray(best, dtype=np.float64), m.shape) - m
     except ValueError as error:
         raise DataError(f"best has shape {np.shape(best)} and mean {m.shape}; they must agree") from error
-    with np.errstate(over="ignore"):
-        z = np.divide(gap, s, out=np.full_like(gap, np.inf), where=s > 0)
-        scaled = ~np.isinf(np.square(z))
-    return s, gap, scaled, np.where(scaled, z, 0.0)
+    return gap, s
 
 
 def _average(value: FloatArray) -> FloatArray:

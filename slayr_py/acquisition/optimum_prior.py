@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from ConfigSpace import Configuration
-from scipy.stats import qmc
 
 from slayr_py.acquisition.marginals import ParameterBelief, has_belief, marginal_of, marginal_of_space
 from slayr_py.errors import DataError, SpaceError, did_you_mean
@@ -156,13 +155,7 @@ class OptimumPrior:
         rng = np.random.default_rng([seed, _STREAM])
         if self.encoder.region is not None:
             return self._design_inside(n, rng, fixed)
-        engine = qmc.Sobol(len(self.encoder.dimensions), scramble=True, rng=rng)
-        u = engine.random_base2(max(int(np.ceil(np.log2(max(n, 1)))), 0))
-        while True:
-            encoded, allowed = self.encoder.resolve(self.genotypes(u), fixed)
-            if allowed.sum() >= n or len(u) >= _LARGEST_DESIGN:
-                return self.encoder.decode(encoded[np.flatnonzero(allowed)[:n]])
-            u = np.vstack([u, engine.random(len(u))])
+        return self.encoder.allowed_sobol(n, rng, fixed, self.genotypes, _LARGEST_DESIGN)
 
     def _design_inside(self, n: int, rng: np.random.Generator, fixed: Fixed | None) -> list[Configuration]:
         """Return points that represent a pool drawn inside the constraints and resampled with the belief."""

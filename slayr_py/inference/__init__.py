@@ -17,12 +17,14 @@ from slayr_py.inference.normal import (
     SQRT_2PI,
     TAIL,
     bracket_series,
+    expected_positive_part,
     log_cdf,
     log_h,
     log_h_over_phi,
     log_mills,
     log_phi,
     mills,
+    scaled,
 )
 from slayr_py.inference.observed import Observed, check_targets, observe, standardisation
 from slayr_py.inference.posterior import Posterior

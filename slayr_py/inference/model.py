@@ -231,9 +231,10 @@ class Model:
         return Summary(heading, pd.DataFrame(rows, columns=["hyperparameter", "size", "prior"]))
 
     def notes(self, draws: Draws, train: Encoded) -> tuple[str, ...]:
-        """Return notes on the kernel given observations at ``train``, and on hyperparameters whose draws are outside the range of their priors.
+        """Return notes on the kernel, and on hyperparameters whose draws are outside the range of their priors.
 
-        The prior of ``sigma_f`` describes the function's standard deviation, see `Kernel.reference_variance`.
+        ``train`` has the observed configurations. The prior of ``sigma_f`` describes the function's standard deviation,
+        see `Kernel.reference_variance`.
         """
         function_sd = draws["sigma_f"] * np.sqrt(self.kernel.reference_variance(self.encoder, draws))
         in_priors = {**draws, "sigma_f": function_sd}
@@ -241,7 +242,8 @@ class Model:
         chosen = {WARP.name} if self.given_warp == "auto" and self.warp == "best" else set()
         outside = (h.outside_prior(in_priors[h.name]) for h in self.hyperparameters if h.name not in chosen)
         scales = [f"logarithmic scale of {listed(self.encoder.logarithmic)}"] if self.encoder.logarithmic else []
-        return (*self.left_out, *scales, *self.kernel.notes(draws, train), *(note for notes in outside for note in notes))
+        of_kernel = self.kernel.notes(draws, train)
+        return (*self.left_out, *scales, *of_kernel, *(note for notes in outside for note in notes))
 
     def _target_hyperparameters(self) -> tuple[Hyperparameter, ...]:
         """Return the hyperparameters that do not belong to the kernel."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import erfcx, log_ndtr, ndtr
 
 from slayr_py.space import FloatArray
@@ -27,6 +28,24 @@ def log_h(z: FloatArray) -> FloatArray:
     top = np.maximum(z, -1.0)
     value = np.log(np.exp(log_phi(top)) + top * ndtr(top))
     return np.where(z > -1.0, value, log_phi(z) + _log_bracket(z))
+
+
+def expected_positive_part(mean: FloatArray, sd: FloatArray) -> FloatArray:
+    """Return E max(0, X) of normal X, sd h(mean / sd); where sd does not count, see :func:`scaled`, max(0, mean)."""
+    counts, z = scaled(mean, sd)
+    # mean Phi + sd phi cancels in the lower tail; sd exp(log h) does not.
+    return np.where(counts, sd * np.exp(log_h(z)), np.maximum(mean, 0.0))
+
+
+def scaled(gap: FloatArray, sd: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
+    """Return where a standard deviation counts, and gap / sd there, 0 elsewhere.
+
+    One that is 0, or so small that the square of gap / sd overflows, does not count.
+    """
+    with np.errstate(over="ignore"):
+        z = np.divide(gap, sd, out=np.full_like(gap, np.inf), where=sd > 0)
+        counts = ~np.isinf(np.square(z))
+    return counts, np.where(counts, z, 0.0)
 
 
 def log_h_over_phi(z: FloatArray) -> FloatArray:

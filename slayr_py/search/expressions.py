@@ -78,7 +78,7 @@ def base_leaves(
     base = tuple(dict.fromkeys([*wide, *narrow]))
     if not base:
         raise DataError(
-            f"there is no base kernel: {', '.join(names) or 'none is named'}, and all parameters are categorical; name "
+            f"there is no base kernel: {', '.join(names)}, and all parameters are categorical; name "
             "some that read categorical parameters, such as SE and MAT52"
             if names
             else "there is no base kernel; name one or more, such as SE, RQ, PER and LIN"
@@ -87,7 +87,7 @@ def base_leaves(
 
 
 def _on_all(encoder: Layout, name: str) -> list[Leaf]:
-    """Return the leaf on all parameters that the kernel can read; None if there are no such parameters."""
+    """Return the leaf on all parameters that the kernel can read; nothing if there are no such parameters."""
     if name not in _NEEDS_ORDER or all(d.kind != "categorical" for d in encoder.dimensions):
         return [Leaf(name)]
     columns = tuple(sorted(d.name for d in encoder.dimensions if d.kind != "categorical"))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from slayr_py.search.fit import Fit, Score
 from slayr_py.search.task import Candidate, Rounds
-from slayr_py.search.workers import Workers
+from slayr_py.search.workers import Job
 
 
 class Row(NamedTuple):
@@ -30,7 +30,8 @@ class Journal:
         Fits by expression that are used instead of fitting again. They count against the budget.
     score : str
         The score that strategies learn.
-    workers : Workers
+    run : callable
+        Returns the fits of a sequence of jobs, in their order.
 
     Attributes
     ----------
@@ -40,11 +41,13 @@ class Journal:
         By expression, in the order of the fits.
     """
 
-    def __init__(self, budget: int, known: Mapping[str, Fit], score: Score, workers: Workers) -> None:
+    def __init__(
+        self, budget: int, known: Mapping[str, Fit], score: Score, run: Callable[[Sequence[Job]], Iterable[Fit]]
+    ) -> None:
         self._budget = budget
         self._known = known
         self._score = score
-        self._workers = workers
+        self._run = run
         self.rows: list[Row] = []
         self.fits: dict[str, Fit] = {}
 
@@ -68,14 +71,14 @@ class Journal:
                 self.rows.append(Row(candidate.expression, candidate.step, candidate.parent, cached=True))
             elif len(self.fits) + len(new) < self._budget:
                 new.setdefault(candidate.expression, candidate)
-        fresh = iter(self._workers.fits(self._jobs(c for name, c in new.items() if name not in self._known)))
+        fresh = iter(self._run(self._jobs(c for name, c in new.items() if name not in self._known)))
         for name, candidate in new.items():
             self.fits[name] = self._known[name] if name in self._known else next(fresh)
             self.rows.append(Row(name, candidate.step, candidate.parent, cached=False))
             bar.set_postfix_str(self._best(), refresh=False)
             bar.update()
 
-    def _jobs(self, candidates: Iterable[Candidate]) -> list[tuple[Candidate, Fit | None]]:
+    def _jobs(self, candidates: Iterable[Candidate]) -> list[Job]:
         return [(c, None if c.parent is None else self.fits.get(c.parent)) for c in candidates]
 
     def _best(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -31,7 +32,7 @@ from slayr_py.search.journal import Journal
 from slayr_py.search.result import MOST_EXACT, SearchResult
 from slayr_py.search.strategies import STRATEGIES
 from slayr_py.search.task import Task
-from slayr_py.search.workers import Workers, n_processes
+from slayr_py.search.workers import fits_of, n_processes
 from slayr_py.space import Encoded, FloatArray, Space, as_encoder
 
 FEWEST = 10
@@ -278,8 +279,8 @@ class KernelSearch:
             first=tuple(parse(text, self.given) for text in first),
         )
         rounds = STRATEGIES[self.strategy](task, **self.strategy_options)
-        workers = Workers(settings, n_processes(self.jobs, len(settings.train), self.budget))
-        journal = Journal(self.budget, known, self.score, workers)
+        run = partial(fits_of, settings, n_processes(self.jobs, len(settings.train), self.budget))
+        journal = Journal(self.budget, known, self.score, run)
         interrupted = False
         with Bar(total=self.budget, unit="fit", disable=not progress) as bar:
             try:

@@ -25,21 +25,14 @@ def n_processes(jobs: int | None, n: int, budget: int) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Workers:
-    """Processes that run fits; a number of 1 runs them in this process.
+def fits_of(settings: SearchSettings, processes: int, jobs: Sequence[Job]) -> Iterator[Fit]:
+    """Yield the fits in the order of the jobs, each as soon as it and all earlier ones are finished.
 
-    A fit depends on its candidate only, so results do not depend on the number of processes.
+    One process is this one. A fit depends on its candidate only, so results do not depend on the number of processes.
     """
-
-    def __init__(self, settings: SearchSettings, processes: int) -> None:
-        self._settings = settings
-        self._processes = processes
-
-    def fits(self, jobs: Sequence[Job]) -> Iterator[Fit]:
-        """Yield the fits in the order of the jobs, each as soon as it and all earlier ones are finished."""
-        if self._processes == 1 or len(jobs) == 1:
-            yield from (fit(self._settings, *job) for job in jobs)
-            return
-        # Loky's processes do not import the user's main module, so scripts need no guard around it.
-        workers = Parallel(n_jobs=self._processes, return_as="generator", batch_size=1)
-        yield from workers(delayed(fit)(self._settings, *job) for job in jobs)
+    if processes == 1 or len(jobs) == 1:
+        yield from (fit(settings, *job) for job in jobs)
+        return
+    # Loky's processes do not import the user's main module, so scripts need no guard around it.
+    workers = Parallel(n_jobs=processes, return_as="generator", batch_size=1)
+    yield from workers(delayed(fit)(settings, *job) for job in jobs)

@@ -12,7 +12,7 @@ vectors (len(space), n) : ConfigSpace's own encoding, see :mod:`slayr_py.space.r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -348,18 +348,33 @@ class Encoder(Layout):
         """
         if self.region is not None:
             return self._spread_inside(n, np.random.default_rng(seed), fixed)
-        engine = qmc.Sobol(len(self.dimensions), scramble=True, rng=np.random.default_rng(seed))
+        points = self.allowed_sobol(n, np.random.default_rng(seed), fixed, self.from_uniform, _DESIGN_LIMIT)
+        if len(points) < n:
+            first = " or ".join(map(clause_text, self.space.forbidden_clauses[:3])) or "a fixed value"
+            raise SpaceError(
+                f"only {len(points)} of {_DESIGN_LIMIT} points of the space are not forbidden, {n} are needed; "
+                f"loosen a clause such as {first}"
+            )
+        return points
+
+    def allowed_sobol(
+        self,
+        n: int,
+        rng: np.random.Generator,
+        fixed: Fixed | None,
+        genotypes: Callable[[FloatArray], FloatArray],
+        most: int,
+    ) -> list[Configuration]:
+        """Return the first ``n`` legal points of a scrambled Sobol sequence; the first ``most`` points may have fewer.
+
+        ``genotypes`` maps the sequence (k, D) to genotypes. A longer result starts with a shorter one.
+        """
+        engine = qmc.Sobol(len(self.dimensions), scramble=True, rng=rng)
         u = engine.random_base2(max(int(np.ceil(np.log2(max(n, 1)))), 0))
         while True:
-            encoded, allowed = self.resolve(self.from_uniform(u), fixed)
-            if allowed.sum() >= n:
+            encoded, allowed = self.resolve(genotypes(u), fixed)
+            if allowed.sum() >= n or len(u) >= most:
                 return self.decode(encoded[np.flatnonzero(allowed)[:n]])
-            if len(u) >= _DESIGN_LIMIT:
-                first = " or ".join(map(clause_text, self.space.forbidden_clauses[:3])) or "a fixed value"
-                raise SpaceError(
-                    f"only {int(allowed.sum())} of {len(u)} points of the space are not forbidden, {n} are needed; "
-                    f"loosen a clause such as {first}"
-                )
             u = np.vstack([u, engine.random(len(u))])
 
     def uniform(self, n: int, rng: np.random.Generator, fixed: Fixed | None = None) -> FloatArray:

@@ -337,15 +337,15 @@ def test_if_all_candidates_fail_the_first_reasons_are_told(monkeypatch):
 
 
 def test_one_failure_is_a_message(monkeypatch):
-    real = kernel_search.Workers.fits
+    real = kernel_search.fits_of
     count = iter(range(100))
 
-    def fits(self, jobs):
-        for fit in real(self, jobs):
+    def fits(settings, processes, jobs):
+        for fit in real(settings, processes, jobs):
             broken = next(count) == 1
             yield type(fit)(fit.expression, dict.fromkeys(fit.scores, -np.inf), failure="on purpose") if broken else fit
 
-    monkeypatch.setattr(kernel_search.Workers, "fits", fits)
+    monkeypatch.setattr(kernel_search, "fits_of", fits)
     result = quick(budget=5).run(*series(20), progress=False)
     assert "1 of 5 fits failed" in result.messages[0]
     assert result.table["failure"].iloc[1] == "on purpose"

@@ -84,8 +84,6 @@ class Tempered(NamedTuple):
         b after each step; the last one is 1 unless the number of steps was exceeded.
     moves : int
         Number of trajectories of each particle.
-    acceptance : float
-        Mean acceptance rate of the last move.
     """
 
     draws: FloatArray
@@ -93,7 +91,6 @@ class Tempered(NamedTuple):
     ess: float
     temperatures: list[float]
     moves: int
-    acceptance: float
 
     def is_good(self, smallest_ess: float) -> bool:
         """Return whether the ratios are good and the draws are worth enough."""
@@ -177,7 +174,7 @@ def _attempt(target: _Target, n: int, smallest_ess: float, rng: np.random.Genera
             break
     rows = np.linspace(0, _LAST * m - 1, n).round().astype(np.intp)
     draws = target.points(np.concatenate(last)[rows])
-    return Tempered(draws, reached, ess, temperatures, particles.moves, particles.acceptance)
+    return Tempered(draws, reached, ess, temperatures, particles.moves)
 
 
 class EffectiveNumbers(NamedTuple):
@@ -314,7 +311,6 @@ class _Particles:
         self.ancestors = np.arange(len(x))
         self.step = _FIRST_STEP
         self.moves = 0
-        self.acceptance = np.nan
 
     @property
     def x(self) -> FloatArray:
@@ -353,8 +349,8 @@ class _Particles:
         )
         self._set(_State(*chosen))
         self.moves += 1
-        self.acceptance = float(probability.mean())
-        self.step = min(_LARGEST_STEP, self.step * float(np.exp(_ADAPTATION * (self.acceptance - _ACCEPTANCE))))
+        change = _ADAPTATION * (float(probability.mean()) - _ACCEPTANCE)
+        self.step = min(_LARGEST_STEP, self.step * float(np.exp(change)))
 
     def _evaluate(self, x: FloatArray) -> _State:
         return _State(x, *self._target.log_p(x), *self._target.normals.log_density(x))

@@ -188,9 +188,8 @@ class Pretrained(Planned):
         """Return a note on n configurations at which the re-weighted kernel is 0."""
         if not n or 1 not in self.layers:
             return []
-        return [
-            f"the re-weighted kernel vanishes at {n} configurations: they are uncorrelated with all others under one layer"
-        ]
+        consequence = "they are uncorrelated with all others under one layer"
+        return [f"the re-weighted kernel vanishes at {n} configurations: {consequence}"]
 
     @override
     def check_encoder(self, encoder: Layout) -> None:

@@ -20,8 +20,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from slayr_py.acquisition import expected_improvement
 from slayr_py.arguments import check_integer
+from slayr_py.inference import expected_positive_part
 from slayr_py.kernels.expressions import Node, leaves, spell
 from slayr_py.search.strategies.correlations import Correlations, relative_distance
 from slayr_py.search.strategies.generator import (
@@ -233,7 +233,7 @@ class GenerativeSearch:
         # The best mean, not the best score: scores of one z vary with the noise of the trajectory.
         best = model.predict(observed, self.distribution.moments(observed))[0].max()
         mean, sd = model.predict(z, self.distribution.moments(z))
-        return expected_improvement(-mean, sd, -best)
+        return expected_positive_part(mean - best, sd)
 
     def _learn(self, choice: Choice, number: tuple[int, int]) -> None:
         """Add the score of a choice, and make a step of the policies towards its best truncation."""

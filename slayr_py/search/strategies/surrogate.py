@@ -18,7 +18,7 @@ from itertools import product
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from slayr_py.acquisition import expected_improvement
+from slayr_py.inference import expected_positive_part
 from slayr_py.space import FloatArray
 
 STEEPNESS = tuple(np.geomspace(0.3, 100, 11).tolist())
@@ -98,7 +98,7 @@ class Surrogate:
     def expected_improvement(self, cross: FloatArray) -> FloatArray:
         """Return the expected improvement over the largest target, (m,)."""
         mean, sd = self.predict(cross)
-        return expected_improvement(-mean, sd, -self.targets.max())
+        return expected_positive_part(mean - self.targets.max(), sd)
 
     def _similarity(self, affinity: FloatArray) -> FloatArray:
         return np.asarray(np.exp(self.steepness * (affinity - 1)))

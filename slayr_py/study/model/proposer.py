@@ -92,7 +92,7 @@ class FittedModels(NamedTuple):
 
 @dataclass(frozen=True)
 class Proposer:
-    """Fit the model and maximise the acquisition.
+    """Fit the models that a suggestion needs.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ from slayr_py.study.storage.optuna_private import is_in_loop, partly_fixed
 from slayr_py.study.storage.trials import Observations, known_infeasible
 from slayr_py.threads import ignoring_underflow, one_thread
 
-_STREAM = 3  # of the random numbers of a study and a number of observations; 0 to 2 belong to suggestions
+_STREAM = 3  # third word of the entropy, beside the seed of a study and a number of observations
 
 
 class RegretEstimate(NamedTuple):

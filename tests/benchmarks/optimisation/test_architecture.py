@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import Configuration, ConfigurationSpace
 
 import slayr_py as sl
 from benchmarks.common.problems import PROBLEMS, Problem
@@ -112,7 +112,9 @@ def test_evolution_takes_other_spaces():
     for space in (PROBLEMS["branin"].space, ConfigurationSpace({"a": ["x", "y"]})):
         optimiser = Evolution(Problem(space, lambda config: 0.0, 0.0), 0)
         for _ in range(52):
-            optimiser.tell(optimiser.ask(), 0.0)
+            asked = optimiser.ask()
+            Configuration(space, values=asked)  # raises an error for illegal values
+            optimiser.tell(asked, 0.0)
 
 
 def test_slayr_is_given_the_graphs():

@@ -19,8 +19,7 @@ import slayr_py as sl
 from slayr_py.errors import DataError, InferenceError, StorageError
 from slayr_py.inference import GaussianProcess
 from slayr_py.processes import this_process
-from slayr_py.search import KernelSearch
-from slayr_py.search.workers import Workers
+from slayr_py.search import KernelSearch, kernel_search
 from slayr_py.space import Encoder, encoder_to_json
 from slayr_py.study import StanGPSampler, create_study, minimize, replay
 from slayr_py.study.model import kernel_searches
@@ -229,18 +228,18 @@ def test_equal_values_have_no_structure():
 
 
 def test_an_interrupted_search_is_not_stored(monkeypatch):
-    fits = Workers.fits
+    fits = kernel_search.fits_of
     calls = []
 
-    def interrupted(self, jobs):
+    def interrupted(settings, processes, jobs):
         calls.append(jobs)
         if len(calls) > 1:
             raise KeyboardInterrupt
-        return fits(self, jobs)
+        return fits(settings, processes, jobs)
 
     study = grown(searching(), 12)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Workers, "fits", interrupted)
+        patch.setattr(kernel_search, "fits_of", interrupted)
         model(study)
     assert not records(study)
     assert model(study).is_stack
