@@ -17,8 +17,10 @@ observation, and by Bayes' theorem, if b is where the optimum is,
     r = r_0 / (r_0 + (1 - r_0) prod_d w(b_d) / (2/3 + e)),
 
 where 2/3 + e is the integral of w. A best observation at the bounds of several parameters ends the belief for the
-others. Fixed values tell nothing and have no factor. With several objectives, w(b_d) in the factor is the smallest of
-the non-dominated observations, and the product in r is averaged over them.
+others that it has. In a conditional space it tells nothing about those that it does not have: they have a factor of the
+same form of their own, with r = r_0 and w(b_d) = w(1/2). Fixed values tell nothing either, and have no factor. With
+several objectives, w(b_d) in the factor is the smallest of the non-dominated observations, and the product in r is
+averaged over them.
 """
 
 from __future__ import annotations
@@ -26,11 +28,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _PEDESTAL = 0.05  # e; both values are measured in docs/decisions/interior.md
 _ANYWHERE = 0.05  # r_0
+_LOG_PRIOR = np.log([_ANYWHERE, 1 - _ANYWHERE])
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +46,15 @@ class Interior:
     encoder : Encoder
     log_best : (D,) float64
         Smallest log w(b) of the parameters to which the belief applies, minus infinity for the others.
+    elsewhere : (D,) bool
+        Parameters that none of these observations has.
     log_anywhere, log_inside : float
-        Logarithms of r and of 1 - r.
+        Logarithms of r and of 1 - r for the other parameters.
     """
 
     encoder: Encoder
     log_best: FloatArray
+    elsewhere: NDArray[np.bool_]
     log_anywhere: float
     log_inside: float
 
@@ -64,10 +71,11 @@ class Interior:
         log_weight = np.log(_weight(np.where(known, best.unit_values, 0.5)))
         log_densities = np.sum(log_weight - np.log(2 / 3 + _PEDESTAL), axis=1, where=known)
         log_density = np.logaddexp.reduce(log_densities) - np.log(len(best))
-        log_both = np.log([_ANYWHERE, 1 - _ANYWHERE]) + [0.0, log_density]
+        log_both = _LOG_PRIOR + [0.0, log_density]
         log_anywhere, log_inside = log_both - np.logaddexp(*log_both)
         log_best = np.where(floats, log_weight.min(axis=0), -np.inf)
-        return cls(encoder, log_best, float(log_anywhere), float(log_inside))
+        elsewhere = np.all(~best.active, axis=0)
+        return cls(encoder, log_best, elsewhere, float(log_anywhere), float(log_inside))
 
     def values(self, encoded: Encoded) -> FloatArray:
         """Return the logarithm of the factor (m,) at configurations."""
@@ -80,12 +88,16 @@ class Interior:
         weight = _weight(u)
         log_ratio = np.log(weight) - self.log_best
         counts = encoded.active & believed & (log_ratio < 0)
-        log_product = np.where(counts, log_ratio, 0.0).sum(axis=1)
-        mixed = np.logaddexp(self.log_anywhere, self.log_inside + log_product)
-        share = np.exp(self.log_inside + log_product - mixed)  # of the factor, due to the product
-        gradients = np.where(counts, (4 - 8 * u) / weight, 0.0) * share[:, None]
+        slopes = np.where(counts, (4 - 8 * u) / weight, 0.0)
+        values = np.zeros(len(encoded))
+        for group, prior in ((~self.elsewhere, (self.log_anywhere, self.log_inside)), (self.elsewhere, _LOG_PRIOR)):
+            log_product = np.where(counts & group, log_ratio, 0.0).sum(axis=1)
+            inside = prior[1] + log_product
+            mixed = np.logaddexp(prior[0], inside)
+            values += np.where(log_product < 0, mixed, 0.0)
+            slopes[:, group] *= np.exp(inside - mixed)[:, None]  # the share of the product in the factor
         real = [d.is_real for d in self.encoder.dimensions]
-        return np.where(log_product < 0, mixed, 0.0), gradients[:, real]
+        return values, slopes[:, real]
 
 
 def _weight(u: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ConfigSpace import ConfigurationSpace, Integer
+from ConfigSpace import ConfigurationSpace, EqualsCondition, Float, Integer
 from scipy.integrate import quad
 from testing_spaces import conditional_space
 
@@ -109,6 +109,31 @@ def test_gradient():
         difference = (interior.values(moved[0]) - interior.values(moved[1])) / 2e-6
         np.testing.assert_allclose(gradients[:, column], difference, atol=1e-7)
     assert np.all(gradients[-1, [real.index(i) for i, d in enumerate(encoder.dimensions) if d.kind == "float"]])
+
+
+def test_parameters_that_the_best_observation_does_not_have_keep_their_own_belief():
+    # The best one is at all bounds of its branch, which tells nothing about the other.
+    space = ConfigurationSpace({"kind": ["a", "b"]})
+    names = {kind: [f"{kind}{i}" for i in range(3)] for kind in "ab"}
+    for kind, parameters in names.items():
+        space.add(floats := [Float(name, (0.0, 1.0)) for name in parameters])
+        space.add([EqualsCondition(each, space["kind"], kind) for each in floats])
+    encoder = Encoder(space)
+
+    def of(kind, values):
+        return encoder.encode([{"kind": kind, **dict(zip(names[kind], values, strict=True))}])
+
+    interior = Interior.of(encoder, of("a", [0.0, 0.0, 1.0]))
+    assert interior.values(of("a", [1.0, 1.0, 0.0])) == 0
+    product = (weight(0.0) / weight(0.5)) ** 2
+    other = of("b", [0.0, 0.5, 1.0])
+    values, gradients = interior.values_and_gradients(other)
+    np.testing.assert_allclose(values, np.log(0.05 + 0.95 * product))
+    step = np.array([d.name == "b0" for d in encoder.dimensions]) * 1e-6
+    difference = interior.values(type(other)(other.unit_values + step, other.active, encoder)) - values
+    (slope,) = gradients[:, encoder.real_names.index("b0")]
+    np.testing.assert_allclose(slope, difference[0] / 1e-6, rtol=1e-3)
+    assert slope > 0 and np.count_nonzero(gradients) == 2
 
 
 def test_inactive_parameters_and_those_in_constraints_have_no_factor():
