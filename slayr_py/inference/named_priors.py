@@ -80,10 +80,7 @@ def _places(labels: Sequence[str], layout: Layout) -> dict[str, list[int]]:
     leaves = [_LEAF.fullmatch(label) for label in labels]
     columns = [leaf[1] if leaf and leaf[1] in layout.column_names else None for leaf in leaves]
     columns = [label if label in layout.column_names else column for label, column in zip(labels, columns, strict=True)]
-    by_parameter = {
-        d.name: [f"{d.name}[{level}]" for level in d.levels] if d.kind == "categorical" else [d.name]
-        for d in layout.dimensions
-    }
+    by_parameter = {d.name: d.column_names for d in layout.dimensions}
     by_column = {name: [name] for name in layout.column_names}
     places: dict[str, list[int]] = {}
     for name, entries in (*by_parameter.items(), *by_column.items()):

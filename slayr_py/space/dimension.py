@@ -140,6 +140,11 @@ class Dimension:
         """Whether the unit value is a number in [0, 1] rather than the index of a level."""
         return not self.levels
 
+    @property
+    def column_names(self) -> list[str]:
+        """Names of its columns in ``Encoded.columns``: its own, or ``act[relu]`` for each level of a category."""
+        return [f"{self.name}[{level}]" for level in self.levels] if self.kind == "categorical" else [self.name]
+
     def number(self, value: object) -> float:
         """Return the index of a level, or the value of a real parameter as a float.
 

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import Constant
+from numpy.typing import NDArray
 
 from slayr_py.errors import SpaceError
 from slayr_py.space.dimension import Dimension
@@ -74,15 +75,24 @@ class Layout:
     @cached_property
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns of ``Encoded.columns``; ``act[relu]`` for a level."""
-        names: list[str] = []
-        for d in self.dimensions:
-            names += [f"{d.name}[{level}]" for level in d.levels] if d.kind == "categorical" else [d.name]
-        return tuple(names)
+        return tuple(name for d in self.dimensions for name in d.column_names)
+
+    @cached_property
+    def columns_of(self) -> dict[str, range]:
+        """Columns of ``Encoded.columns`` of every parameter. Names of columns need not be distinct."""
+        ends = np.cumsum([len(d.column_names) for d in self.dimensions]).tolist()
+        return {d.name: range(end - len(d.column_names), end) for d, end in zip(self.dimensions, ends, strict=True)}
+
+    @cached_property
+    def is_level(self) -> NDArray[np.bool_]:
+        """Which columns of ``Encoded.columns`` are levels of a categorical parameter, (C,)."""
+        is_level = [d.kind == "categorical" for d in self.dimensions]
+        return np.repeat(is_level, [len(d.column_names) for d in self.dimensions])
 
     @cached_property
     def column_of(self) -> dict[str, int]:
         """Column of ``Encoded.columns`` for every real parameter."""
-        return {name: self.column_names.index(name) for name in self.real_names}
+        return {name: self.columns_of[name].start for name in self.real_names}
 
     @property
     def is_conditional(self) -> bool:

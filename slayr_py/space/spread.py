@@ -21,9 +21,7 @@ def spread(encoded: Encoded, n: int) -> NDArray[np.intp]:
     d = z / 2 + sqrt(z^2 + s^2 l^2), where l is the distance of one-hot levels and s the root mean square of z: numbers
     repel each other at different levels too, in narrow regions as in wide ones.
     """
-    kinds = [d.kind == "categorical" for d in encoded.encoder.dimensions]
-    widths = [len(d.levels) if d.kind == "categorical" else 1 for d in encoded.encoder.dimensions]
-    is_level = np.repeat(kinds, widths)
+    is_level = encoded.encoder.is_level
     numbers = encoded.columns[:, ~is_level]
     scale = np.sqrt(2 * numbers.var(axis=0).sum()) or 1.0
     both = np.hstack([numbers, scale * encoded.columns[:, is_level]])

@@ -123,19 +123,7 @@ def read_columns(leaf: Leaf, encoder: Layout) -> tuple[int, ...]:
             raise DataError(
                 f"{spell(leaf)}: {leaf.name} needs real or ordinal parameters, and {name!r} is categorical; {way_out}"
             )
-    columns = _columns_by_parameter(encoder)
-    return tuple(column for name in names for column in columns[name])
-
-
-def _columns_by_parameter(encoder: Layout) -> dict[str, range]:
-    """Return the columns of the encoded inputs of each parameter. Names of columns need not be distinct."""
-    columns = {}
-    end = 0
-    for d in encoder.dimensions:
-        start = end
-        end = start + (len(d.levels) if d.kind == "categorical" else 1)
-        columns[d.name] = range(start, end)
-    return columns
+    return tuple(column for name in names for column in encoder.columns_of[name])
 
 
 def _dimension(name: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.space import FloatArray, Layout
@@ -48,7 +47,7 @@ def origin_of(origin: Origin, layout: Layout) -> FloatArray:
     """
     columns = layout.column_names
     check_origin(origin, columns)
-    values = np.where(_one_hot(layout) | (origin == "corner"), 0.0, 0.5)
+    values = np.where(layout.is_level | (origin == "corner"), 0.0, 0.5)
     for column, value in origin.items() if isinstance(origin, Mapping) else ():
         values[columns.index(column)] = value
     return values
@@ -56,16 +55,9 @@ def origin_of(origin: Origin, layout: Layout) -> FloatArray:
 
 def binary_of(origin: FloatArray, layout: Layout) -> tuple[int, ...]:
     """Return the columns in which x - o is 0 or 1 for every configuration: levels with the origin 0."""
-    return tuple(np.flatnonzero(_one_hot(layout) & (origin == 0)).tolist())
+    return tuple(np.flatnonzero(layout.is_level & (origin == 0)).tolist())
 
 
 def radius_of(origin: FloatArray) -> FloatArray:
     """Return the largest |x - o| of each column for x in [0, 1], (C,)."""
     return np.maximum(origin, 1 - origin)
-
-
-def _one_hot(layout: Layout) -> NDArray[np.bool_]:
-    """Return which encoded columns are levels of a categorical parameter, (C,)."""
-    return np.concatenate(
-        [np.full(len(d.levels), True) if d.kind == "categorical" else np.array([False]) for d in layout.dimensions]
-    )
