@@ -11,7 +11,10 @@ from slayr_py.acquisition.criteria import (
     from_name,
     names,
 )
-from slayr_py.acquisition.feasibility import Feasibility
+from slayr_py.acquisition.feasibility import (
+    Feasibility,
+    log_probability_feasible as log_probability_feasible,
+)
 from slayr_py.acquisition.front_draws import (
     FrontDraws as FrontDraws,
     FrontTask as FrontTask,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from slayr_py.acquisition.functions import SMALLEST_VARIANCE, log_mean_exp
-from slayr_py.inference import Posterior, Predictor, log_cdf, log_mills, log_sum_exp
+from slayr_py.inference import BLOCK, Posterior, Predictor, log_cdf, log_mills, log_sum_exp
 from slayr_py.space import Encoded, FloatArray
 
 WANTED_SUCCESS = 0.5  # measured in docs/decisions/failures.md
@@ -157,6 +158,17 @@ class Feasibility:
     @property
     def _log_wanted(self) -> float:
         return float(np.log(self.wanted)) if self.wanted else -np.inf
+
+
+def log_probability_feasible(posteriors: Sequence[Posterior], encoded: Encoded) -> FloatArray:
+    """Return the log probability (m,) that all models, which are independent, predict feasibility."""
+    total = np.zeros(len(encoded))
+    for posterior in posteriors:
+        feasibility = Feasibility.of(posterior, encoded[:0], posterior.n_draws)
+        size = max(1, BLOCK // (posterior.n_draws * len(posterior.train)))
+        blocks = [encoded[i : i + size] for i in range(0, len(encoded), size)]
+        total += np.concatenate([feasibility.log_probability(block) for block in blocks])
+    return total
 
 
 def infeasible(posterior: Posterior, values: FloatArray) -> NDArray[np.bool_]:

@@ -2,25 +2,27 @@
 
 The best value of a noisy objective is partly noise: the mean value of its configuration is worse. The posterior mean is
 shrunk towards the other observations. Values with known errors are noisy too. The values of an exact objective are what
-they are: a model that takes a part of them for noise lacks details of the function.
+they are: a model that takes a part of them for noise lacks details of the function. The same holds for the values of
+constraints: of those that seem to be satisfied, the best objective belongs to one that hardly is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import Configuration, ConfigurationSpace
 from optuna import Study
 from optuna.trial import FrozenTrial
 from typing_extensions import Unpack
 
+from slayr_py.acquisition import log_probability_feasible
 from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, FitKeywords, GaussianProcess, Method, Posterior, recorded_model
-from slayr_py.space import Encoder
+from slayr_py.space import Encoder, FloatArray
 from slayr_py.study.inferred_space import InferredSpace
-from slayr_py.study.model.feasibility import Failures
+from slayr_py.study.model.feasibility import SUCCESS, Failures
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.options import LOOP_OPTIONS, SamplerOptions
 from slayr_py.study.model.output_fits import OutputFits
@@ -41,7 +43,11 @@ from slayr_py.study.storage.attributes import ignores_failures, study_record
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.objectives import Goal, goal_of
 from slayr_py.study.storage.reading import trials_of
-from slayr_py.study.storage.trials import Observations, has_known_error, observations
+from slayr_py.study.storage.trials import Observations, constraint_results, has_known_error, observations
+from slayr_py.threads import one_thread
+
+_LIKELY = 0.5  # probability of feasibility of what is recommended, if there is such a configuration
+_SURE = 0.95  # a smaller one is told with the recommendation
 
 
 class Recommendation(NamedTuple):
@@ -61,15 +67,23 @@ class Recommendation(NamedTuple):
     number: int
     """Number of the first trial with this configuration, of an exact objective that of the best trial."""
 
+    feasible: float = 1.0
+    """Probability that the constraints hold there, by their models, if the objective is declared noisy; otherwise 1:
+    the trial satisfies them."""
+
     @classmethod
     def observed(cls, best: FrozenTrial) -> Recommendation:
         """Return the best trial of an exact objective."""
         return cls(dict(best.params), float(best.values[0]), 0.0, best.number)
 
     def __str__(self) -> str:
-        """Return the prediction and the trial, ``1.23 ± 0.04 at trial 7``, or the exact value and the trial."""
+        """Return the prediction and the trial, ``1.23 ± 0.04 at trial 7``, or the exact value and the trial.
+
+        A probability of feasibility below 95% is added.
+        """
         spread = f" ± {self.sd:.2g}" if self.sd else ""
-        return f"{self.mean:.6g}{spread} at trial {self.number}"
+        doubt = f" (feasible with probability {self.feasible:.2f})" if self.feasible < _SURE else ""
+        return f"{self.mean:.6g}{spread} at trial {self.number}{doubt}"
 
 
 def is_noisy(study: Study) -> bool:
@@ -110,8 +124,11 @@ def comparable_rows(study: Study, observed: Observations) -> list[int]:
 def recommend(study: Study, posterior: Posterior) -> Recommendation:
     """Return the feasible configuration with the smallest posterior mean, the largest one if the study maximises.
 
-    It is that of a noisy objective: see `Recommendation.observed`. If the study's sampler has fixed values, only
-    configurations with these values are compared.
+    It is that of a noisy objective: see `Recommendation.observed`. If the objective is declared noisy, so are the
+    values of constraints, and the best of the trials that seem feasible is often one that is not. So only
+    configurations are compared which are more probably feasible than not by the models of the constraints (or the most
+    probable one, if there is none). If the study's sampler has fixed values, only configurations with these values are
+    compared.
 
     Parameters
     ----------
@@ -128,10 +145,22 @@ def recommend(study: Study, posterior: Posterior) -> Recommendation:
         which = f"feasible trial{fixed_values_text(study)}"
         raise DataError(f"study {study.study_name!r} has no {which} to recommend")
     rows = list(first.values())
-    means, sds = posterior.predict([observed.configs[row] for row in rows]).centre_and_spread()
-    best = int(np.argmax(means) if observed.maximize else np.argmin(means))
-    row = rows[best]
-    return Recommendation(to_params(observed.configs[row]), float(means[best]), float(sds[best]), observed.numbers[row])
+    configs = [observed.configs[row] for row in rows]
+    means, sds = posterior.predict(configs).centre_and_spread()
+    feasible = _probability_feasible(study, posterior.encoder, configs)
+    likely = feasible >= min(_LIKELY, feasible.max())
+    best = int(np.argmin(np.where(likely, -means if observed.maximize else means, np.inf)))
+    found = to_params(configs[best]), float(means[best]), float(sds[best]), observed.numbers[rows[best]]
+    return Recommendation(*found, float(feasible[best]))
+
+
+def _probability_feasible(study: Study, encoder: Encoder, configs: Sequence[Configuration]) -> FloatArray:
+    """Return the probability that the constraints hold at n configurations, (n,); 1 if they are exact."""
+    if not is_declared_noisy(study) or not constraint_results(study, encoder.space):
+        return np.ones(len(configs))
+    models = {name: model for name, model in _feasibility_of_each(study, encoder).items() if name != SUCCESS}
+    with one_thread():
+        return np.exp(log_probability_feasible(list(models.values()), encoder.encode(configs)))
 
 
 def posterior_of_all(
@@ -182,6 +211,15 @@ def _fitted(model: SpaceModel, study: Study, seed: int, goal: Goal, **fit: Unpac
     return model.fit(study, stan_seed_of(seed), goal, **fit)
 
 
+def _feasibility_of_each(study: Study, encoder: Encoder) -> dict[str, Posterior]:
+    """Return the models of failures and constraints given all finished trials, by name."""
+    numbers = fitted_numbers(study) if _inferred_in(study, encoder.space) is None else []
+    observed = observations(study, encoder.space)
+    if numbers and recorded_fits(study, numbers[-1]).numbers == observed.numbers:
+        return feasibility_of_all(study, encoder)
+    return _fitted_feasibility(study, encoder, observed.penalties)
+
+
 def feasibility_of_all(study: Study, encoder: Encoder) -> dict[str, Posterior]:
     """Return the models of failures and constraints behind the last fitted suggestion, by name.
 
@@ -190,13 +228,16 @@ def feasibility_of_all(study: Study, encoder: Encoder) -> dict[str, Posterior]:
     and those with other scales than the posterior, whose ``encoder`` is given.
     """
     penalties = observations(study, encoder.space).penalties
-    if (known := _inferred_in(study, encoder.space)) is None:
-        if penalties == last_penalties(study):
-            last = last_feasibility(study)
-            if all(each.encoder.logarithmic == encoder.logarithmic for each in last.values()):
-                return last
-        known = _declared_or_recorded(study)
-    model, seed = known
+    if _inferred_in(study, encoder.space) is None and penalties == last_penalties(study):
+        last = last_feasibility(study)
+        if all(each.encoder.logarithmic == encoder.logarithmic for each in last.values()):
+            return last
+    return _fitted_feasibility(study, encoder, penalties)
+
+
+def _fitted_feasibility(study: Study, encoder: Encoder, penalties: Sequence[int]) -> dict[str, Posterior]:
+    """Fit the models of failures and constraints to all finished trials, with the scales of the encoder."""
+    model, seed = _inferred_in(study, encoder.space) or _declared_or_recorded(study)
     try:
         model = model.rescaled(encoder.logarithmic)
     except DataError:  # the study was resumed with a kernel that was learned on the declared scales
