@@ -65,7 +65,7 @@ class Recommendation(NamedTuple):
     warp, see `Prediction.centre_and_spread`."""
 
     number: int
-    """Number of the first trial with this configuration, of an exact objective that of the best trial."""
+    """Number of the first feasible trial with this configuration, of an exact objective that of the best trial."""
 
     feasible: float = 1.0
     """Probability that the constraints hold there, by their models, if the objective is declared noisy; otherwise 1:

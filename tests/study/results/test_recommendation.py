@@ -55,6 +55,39 @@ def test_the_best_posterior_mean_is_recommended(levels, quick, direction):
     assert Regret(1.0).estimate(result.study).incumbent == 1
 
 
+def constrained(space, quick, excess, **options):
+    """A study of nine trials: "b" has the best values, and ``excess`` the values of a constraint by level in turn."""
+    study = create_study(space, n_initial=9, seed=1, **options, **quick)
+    value = {"a": 1.0, "b": 0.0, "c": 3.0}
+    for level in ("b", "a", "a", "b", "a", "c", "b", "b", "a"):
+        study.enqueue_trial({"k": level})
+        trial = ask(study)
+        taken = sum(earlier.params == {"k": level} for earlier in study.trials[: trial.number])
+        trial.set_constraint("c", excess[level][taken])
+        tell(study, trial, value[level] + 0.02 * trial.number)
+    return study
+
+
+def test_a_noisy_constraint_that_holds_by_luck_is_no_recommendation(levels, quick):
+    # "b" violates the constraint in three of four evaluations.
+    excess = {"a": (-1.1, -0.9, -1.0, -1.2), "b": (1.0, 0.9, -0.1, 1.1), "c": (-0.5,)}
+    study = constrained(levels, quick, excess, noisy=True)
+    result = Result(study, levels)
+    assert result.best_config == {"k": "b"}
+    assert result.recommended.config == {"k": "a"} and result.recommended.feasible > 0.9
+    exact = Result(constrained(levels, quick, excess), levels)
+    assert exact.recommended.config == {"k": "b"} and exact.recommended.feasible == 1
+
+
+def test_without_a_likely_one_the_most_probably_feasible_configuration_is_recommended_with_its_probability(
+    levels, quick
+):
+    excess = {"a": (0.8, -0.2, 0.9, 1.0), "b": (2.0, 1.9, -0.1, 2.1), "c": (1.5,)}
+    found = Result(constrained(levels, quick, excess, noisy=True), levels).recommended
+    assert found.config == {"k": "a"} and found.feasible < 0.5
+    assert str(found).endswith(f"at trial 2 (feasible with probability {found.feasible:.2f})")
+
+
 def test_a_recommendation_is_fitted_once_and_again_after_another_trial(levels, quick, monkeypatch):
     fits = []
     fit = GaussianProcess.fit
