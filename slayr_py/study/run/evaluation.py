@@ -287,7 +287,7 @@ class TrialEvaluations:
             return
         self.failures += 1
         # Evaluations that run at the same time may add further failures.
-        if self.stopped_by is None and self.failures >= self._most_failures():
+        if self.stopped_by is None and self.failures >= self._most_failures(trial.number):
             self.stopped_by = ObjectiveError(
                 f"{self.failures} trials in a row failed. The last one, trial {trial.number} at "
                 f"{dict(trial.params)}, failed because {last}. Everything evaluated so far is in the study. "
@@ -297,11 +297,19 @@ class TrialEvaluations:
             self.stopped_by.__cause__ = last.__cause__ or last
             self.study.stop()
 
-    def _most_failures(self) -> int:
+    def _most_failures(self, number: int) -> int:
+        """Return how many failures in a row end the run; ``number`` is that of the last trial that failed.
+
+        Failures are often quicker than successes. While earlier trials run, they may not be in a row, so that a few say
+        nothing yet.
+        """
         if self.settings.max_consecutive_failures is not None:
-            return self.settings.max_consecutive_failures
-        succeeded = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        return FAILURES_IN_A_ROW if succeeded else FAILURES_AT_THE_START
+            most = self.settings.max_consecutive_failures
+        else:
+            succeeded = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+            most = FAILURES_IN_A_ROW if succeeded else FAILURES_AT_THE_START
+        earlier = any(running.trial.number < number for running in self.running.values())
+        return max(most, FAILURES_IN_A_ROW) if earlier else most
 
     def _abandon(self, trial: Trial, error: BaseException | None, evaluated: Future[Evaluation] | None = None) -> None:
         """Leave a trial to the next run, with its value if there is one, or fail it if it cannot be resumed."""

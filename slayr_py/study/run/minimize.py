@@ -115,8 +115,9 @@ def minimize(
         each of them must be at most 0. The best configuration is the best one that violates none. A resumed study needs
         the same bounds. Use ``within`` for constraints on the parameters themselves.
     max_consecutive_failures : int, optional
-        Stop after so many consecutive failures. By default after 10, or after 3 if no trial has ever succeeded. NaN and
-        infinite values do not count here.
+        Stop after so many consecutive failures. By default after 10, or after 3 if no trial has ever succeeded. While
+        earlier trials run, it is at least 10: failures are often quicker than successes. NaN and infinite values do not
+        count here.
     n_parallel : int, default 1
         Number of evaluations that run at a time. Each suggestion takes the running ones into account, and suggestions
         from the same finished trials share one fit. The trials depend on the order in which values arrive.

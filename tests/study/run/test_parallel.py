@@ -159,8 +159,29 @@ def test_executors_and_limits_that_cannot_work_are_refused(options, words):
 
 
 def test_repeated_failures_stop_all_evaluations():
-    with pytest.raises(sl.ObjectiveError, match="3 trials in a row failed.*no disk"):
+    # The third may fail while an earlier one runs, which is waited for.
+    with pytest.raises(sl.ObjectiveError, match="[34] trials in a row failed.*no disk"):
         run(broken, budget=20, n_initial=20, n_parallel=2)
+
+
+def test_quick_failures_do_not_end_a_run_whose_first_trial_is_still_running():
+    failed = threading.Semaphore(0)
+
+    def objective(config):
+        if config["x"] > 0.5:
+            failed.release()
+            raise ValueError("the pump fails")
+        assert all(failed.acquire(timeout=60) for _ in range(4))
+        return config["x"]
+
+    space = ConfigurationSpace({"x": (0.0, 1.0)})
+    configs = [{"x": x} for x in (0.1, 0.6, 0.7, 0.8, 0.9)]
+    with ThreadPoolExecutor(2) as executor:
+        result = sl.minimize(
+            objective, space, budget=5, initial_configs=configs, seed=1, n_parallel=2, executor=executor, progress=False
+        )
+    assert result.best_config == {"x": 0.1}
+    assert len(result.trials) == 5
 
 
 def test_a_callback_stops_the_study():
