@@ -180,8 +180,11 @@ class Model:
                 f"warp={self.given_warp!r} cannot be combined with known errors (y_sd); use warp='none', or "
                 "warp='auto', which leaves the warp out; or transform y yourself, and y_sd with it"
             )
+        return self.without_warp("no warp, since errors of observations are known (y_sd): warp='auto'")
+
+    def without_warp(self, note: str) -> Self:
+        """Return the model without a warp, and the reason as a note on its fits."""
         priors = {name: prior for name, prior in self._chosen.items() if name != WARP.name}
-        note = "no warp, since errors of observations are known (y_sd): warp='auto'"
         return self._updated(priors, warp="none", left_out=(note,))
 
     @property

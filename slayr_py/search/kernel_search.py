@@ -231,6 +231,8 @@ class KernelSearch:
         targets = check_targets(y, len(train))
         if isinstance(first, str):
             raise DataError(f"first is {first!r}, which is not a list of expressions; use [{first!r}]")
+        if start is not None and not isinstance(start, SearchResult):
+            raise DataError(f"start is {start!r:.200}; give the result of an earlier search")
         for text in first:  # raises for an unknown column
             from_name(Composite(text, self.given, MOST_LEAVES), self.encoder)
         earlier = () if start is None else start.top(self.beam)

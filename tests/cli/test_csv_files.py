@@ -118,6 +118,14 @@ def test_spreadsheets_with_semicolons_decimal_commas_and_a_status_are_read(tmp_p
     ]
 
 
+def test_one_column_of_errors_for_several_objectives_is_left_out_with_a_note(tmp_path):
+    (tmp_path / "runs.csv").write_text("t,n,solvent,p,q,y_sd\n1,2,a,3,4,0.1\n")
+    notes = []
+    table, _ = read_experiments(tmp_path / "runs.csv", lab(), ["p", "q"], note=notes.append)
+    assert len(notes) == 1 and "left out: 'y_sd'" in notes[0]
+    assert "y_sd" not in table
+
+
 def test_decimal_commas_are_recognised_in_the_errors_of_several_objectives(tmp_path):
     (tmp_path / "runs.csv").write_text("t;n;solvent;loss;speed;y_sd_speed\n1;2;a;3;4;0,5\n")
     table, form = read_experiments(tmp_path / "runs.csv", lab(), ["loss", "speed"])

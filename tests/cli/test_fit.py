@@ -218,6 +218,7 @@ def test_fit_drops_rows_with_an_empty_target_on_demand(slayr, folder):
         ("x,y\n2,2\n1,3\n", ("--target", "y", "--space", "s.json", "--ignore", "x"), "--space names the parameters"),
         ("y\n1\n2\n", ("--target", "y"), "no column but the target"),
         ("x,y\n", ("--target", "y"), "no rows"),
+        ("y,x,y\n1,2,1\n3,4,3\n", ("--target", "y"), "two columns 'y'; rename or drop one of them"),
         ("", ("--target", "y"), "t.csv is empty; the first line must have the names of the columns"),
         ("x,y\n1,2\n3,4\n", ("--target", "y", "--kernel", "mattern"), "did you mean 'matern'"),
         ("x,y\n1,2\n3,4\n", ("--target", "y", "--kernel", "SE[z]"), r"SE\[z\]: no parameter 'z'; known: x"),

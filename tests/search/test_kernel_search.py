@@ -292,6 +292,11 @@ def test_illegal_settings_are_named(options, text):
         quick(**options)
 
 
+def test_a_start_that_is_no_search_is_refused():
+    with pytest.raises(DataError, match="start is 3; give the result of an earlier search"):
+        quick().run(*series(20), start=3)
+
+
 def test_too_few_or_illegal_observations_are_refused():
     configs, y = series(9)
     with pytest.raises(DataError, match="9 observations are fewer than the 10"):

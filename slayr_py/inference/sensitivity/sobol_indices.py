@@ -67,7 +67,8 @@ def importance(posterior: Posterior, draws: int = 48, points: int = 256, seed: i
     linear, with all levels equally likely. In a conditional space the value of an inactive parameter has no effect. Its
     indices therefore depend on how often it is active, and the index of a parent includes the effect of activating its
     children. Forbidden configurations count like others. Under a warp the indices describe the function in the user's
-    units: a function with few very large values has the indices of these values.
+    units. Functions drawn far from the observations may then be orders of magnitude larger than these, and the indices
+    are those of such values; a note says so. A fit with ``warp="none"`` gives better ones.
     """
     draws = check_integer("draws", draws)
     points = check_integer("points", points, minimum=2)
@@ -120,6 +121,11 @@ def _notes(posterior: Posterior, n_functions: int, constant: int, lost: float, e
     notes = []
     if not posterior.check().ok:
         notes.append("the fit did not pass its diagnostics, so the intervals may be wrong")
+    if any(part.model.warp != "none" for part in posterior.parts):
+        notes.append(
+            "the model has a warp: far from the observations its functions may be orders of magnitude larger than "
+            "these, and the indices those of such values; use a fit with warp='none'"
+        )
     if n_functions < 20:
         notes.append(f"only {n_functions} posterior draws: the intervals are too narrow")
     if constant:

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
 from ConfigSpace import ConfigurationSpace
+from numpy.typing import NDArray
 from optuna import Study
 
-from slayr_py.inference import FitOptions, GaussianProcess, Priors
+from slayr_py.acquisition import log_probability_feasible
+from slayr_py.inference import FitOptions, GaussianProcess, Posterior, Priors
 from slayr_py.kernels import Kernel
-from slayr_py.space import Encoder
+from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 from slayr_py.study.model.compression import as_learned, compressed_unless_better
 from slayr_py.study.model.fit_cache import Cache
 from slayr_py.study.model.output_fits import OutputFit, OutputFits
-from slayr_py.study.storage.trials import Results, constraint_results, outcomes
+from slayr_py.study.storage.trials import Observations, Results, constraint_results, outcomes
+from slayr_py.threads import one_thread
 
 Failures = Literal["learn", "ignore"]
 """Treatment of failed trials: model where the objective fails, or only avoid their configurations."""
 
 SUCCESS = "success"
 """Name of the model of failures; it predicts the probability of success."""
+
+_LIKELY = 0.5  # measured in docs/decisions/failures.md
 
 _CONSTRAINT = "constraint "
 
@@ -71,6 +77,32 @@ class FeasibilityModels:
         for constraint, results in constraint_results(fits.study, self.encoder.space).items():
             name = f"{_CONSTRAINT}{constraint}"
             yield name, gp, compressed_unless_better(fits.study, name, gp, results, self.forms)
+
+
+def believed(
+    observed: Sequence[Observations], models: Mapping[str, Posterior], train: Encoded, fixed: Fixed | None
+) -> list[Observations]:
+    """Return the observations of a noisy objective, with those as feasible that probably are.
+
+    The values of its constraints are noisy too. Of the configurations that seem feasible, the best is often one that is
+    not. So only those count that are more probably feasible than not by the models of the constraints, or the most
+    probable ones, if there are none.
+    """
+    constraints = [model for name, model in models.items() if name != SUCCESS]
+    usable = observed[0].usable(train, fixed)
+    rows = np.flatnonzero(usable if usable.any() else observed[0].feasible)
+    if not constraints or not len(rows):
+        return list(observed)
+    with one_thread():  # as in the search that follows, so that the last bits do not depend on the machine
+        likely = is_likely(np.exp(log_probability_feasible(constraints, train[rows])))
+    feasible = np.zeros(len(train), dtype=np.bool_)
+    feasible[rows[likely]] = True
+    return [each._replace(feasible=feasible) for each in observed]
+
+
+def is_likely(probability: FloatArray) -> NDArray[np.bool_]:
+    """Return which configurations are more probably feasible than not, or the most probable ones, (n,)."""
+    return np.asarray(probability >= min(_LIKELY, probability.max()))
 
 
 def feasibility_results(

@@ -17,6 +17,7 @@ from slayr_py.acquisition import OptimumPrior, Outcomes, SearchKeywords, Suggest
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.space import Encoded, Encoder, Fixed, jsonable
 from slayr_py.study.model.exhaustion import avoided
+from slayr_py.study.model.feasibility import believed
 from slayr_py.study.model.incumbent import Front, Incumbent, counts_as_noisy, front_of, incumbent
 from slayr_py.study.model.loop_fits import entries_of_all, fit_entries
 from slayr_py.study.model.proposer import FittedModels, Proposer
@@ -103,11 +104,14 @@ class Proposal(AbstractContextManager["Proposal"]):
         """Maximise the acquisition."""
         diagnostics = jsonable(fitted.check().asdict())
         self.proposer.session.report(Phase("maximising", self.trial.number, diagnostics))
-        if len(self.observed) > 1:
+        observed = self.observed
+        if self.proposer.options.noisy:
+            observed = believed(observed, fitted.models_of_feasibility, fitted.posterior.train, self.fixed)
+        if len(observed) > 1:
             given = self.proposer.options.reference_point
-            self._improved = front_of(self.study, self.observed, fitted.posteriors, self.fixed, self._noisy, given)
+            self._improved = front_of(self.study, observed, fitted.posteriors, self.fixed, self._noisy, given)
         else:
-            self._improved = incumbent(self.observed[0], fitted.posterior, self.fixed, self._noisy)
+            self._improved = incumbent(observed[0], fitted.posterior, self.fixed, self._noisy)
         return self._search(fitted)
 
     def settle(self, fitted: FittedModels, suggestion: Suggestion) -> Suggestion:

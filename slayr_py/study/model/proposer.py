@@ -67,6 +67,11 @@ class FittedModels(NamedTuple):
         return self.feasibility if self.cost is None else [*self.feasibility, self.cost]
 
     @property
+    def models_of_feasibility(self) -> dict[str, Posterior]:
+        """Posteriors of the models of failures and constraints, by name."""
+        return {fit.name: fit.posterior for fit in self.feasibility}
+
+    @property
     def posterior(self) -> Posterior:
         """Posterior of the only or the first objective."""
         return self.objectives[0].posterior

@@ -20,9 +20,10 @@ from typing_extensions import Unpack
 from slayr_py.acquisition import log_probability_feasible
 from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, FitKeywords, GaussianProcess, Method, Posterior, recorded_model
+from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder, FloatArray
 from slayr_py.study.inferred_space import InferredSpace
-from slayr_py.study.model.feasibility import SUCCESS, Failures
+from slayr_py.study.model.feasibility import SUCCESS, Failures, is_likely
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.options import LOOP_OPTIONS, SamplerOptions
 from slayr_py.study.model.output_fits import OutputFits
@@ -35,6 +36,7 @@ from slayr_py.study.results.refits import (
     last_feasibility,
     last_fitted,
     last_penalties,
+    n_observed,
     recorded_fits,
 )
 from slayr_py.study.results.tables import comparable_trials, feasible_trials, fixed_values_text
@@ -46,7 +48,6 @@ from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.trials import Observations, constraint_results, has_known_error, observations
 from slayr_py.threads import one_thread
 
-_LIKELY = 0.5  # probability of feasibility of what is recommended, if there is such a configuration
 _SURE = 0.95  # a smaller one is told with the recommendation
 
 
@@ -148,7 +149,7 @@ def recommend(study: Study, posterior: Posterior) -> Recommendation:
     configs = [observed.configs[row] for row in rows]
     means, sds = posterior.predict(configs).centre_and_spread()
     feasible = _probability_feasible(study, posterior.encoder, configs)
-    likely = feasible >= min(_LIKELY, feasible.max())
+    likely = is_likely(feasible)
     best = int(np.argmin(np.where(likely, -means if observed.maximize else means, np.inf)))
     found = to_params(configs[best]), float(means[best]), float(sds[best]), observed.numbers[rows[best]]
     return Recommendation(*found, float(feasible[best]))
@@ -205,6 +206,28 @@ def posterior_of_all(
     return _fitted(_recorded_model(study, last), study, int(record["seed"]), goal, **fit)
 
 
+def without_warp(posterior: Posterior) -> Posterior:
+    """Return the posterior of the same models without their warp, given the same observations.
+
+    A warp fits the values near the best one, where a study has most of them. Far from all observations, where its
+    transformed function is uncertain by a standard deviation, the function in the user's units is uncertain by a factor
+    of exp(a), so that averages over the whole space are those of the few largest values of unobserved regions.
+    """
+    if all(part.model.warp == "none" for part in posterior.parts):
+        return posterior
+    note = "without the warp of the study's model, for averages over the whole space"
+    gp = GaussianProcess.of([part.model.without_warp(note) for part in posterior.parts], _kernel_of(posterior))
+    recorded: Method = posterior.parts[0].record["arguments"]["method"]
+    options = LOOP_OPTIONS.updated(method=recorded) if METHODS[recorded].point_estimate else LOOP_OPTIONS
+    y = posterior.y_mean + posterior.y_sd * posterior.targets.y
+    return gp.fit(posterior.train, y, options=options, seed=posterior.seed)
+
+
+def _kernel_of(posterior: Posterior) -> Kernel | None:
+    """Return the kernel of a single fit; None for a stack."""
+    return posterior.parts[0].model.kernel if len(posterior.parts) == 1 else None
+
+
 def _fitted(model: SpaceModel, study: Study, seed: int, goal: Goal, **fit: Unpack[FitKeywords]) -> Posterior:
     """Fit a model to all finished trials of a study with this seed, as its sampler does."""
     model.warn_of_trials(study)
@@ -215,7 +238,7 @@ def _feasibility_of_each(study: Study, encoder: Encoder) -> dict[str, Posterior]
     """Return the models of failures and constraints given all finished trials, by name."""
     numbers = fitted_numbers(study) if _inferred_in(study, encoder.space) is None else []
     observed = observations(study, encoder.space)
-    if numbers and recorded_fits(study, numbers[-1]).numbers == observed.numbers:
+    if numbers and n_observed(study, numbers[-1]) == len(observed.numbers):
         return feasibility_of_all(study, encoder)
     return _fitted_feasibility(study, encoder, observed.penalties)
 

@@ -27,6 +27,7 @@ from slayr_py.study.results.recommendation import (
     is_exact,
     posterior_of_all,
     recommend,
+    without_warp,
 )
 from slayr_py.study.results.report.page import write_report
 from slayr_py.study.results.tables import (
@@ -270,7 +271,8 @@ class Result:
     ) -> pd.DataFrame:
         """Return how much each parameter matters: Sobol indices with posterior means and 90% intervals.
 
-        The first use fits the model to all finished trials, unless the fit of the last suggestion has seen them all.
+        The model of the study is fitted to all finished trials without its warp, under which functions far from the
+        observations may be orders of magnitude larger than these: the variance over the space would be theirs.
 
         Parameters
         ----------
@@ -291,7 +293,7 @@ class Result:
         StorageError, ToolchainError, InferenceError
             As for `recommended`.
         """
-        return importance(self._posterior_of_all(objective), draws, points, seed)
+        return importance(without_warp(self._posterior_of_all(objective)), draws, points, seed)
 
     def plot_importance(
         self, draws: int = 48, points: int = 256, seed: int = 1, objective: int | str | None = None

@@ -14,6 +14,7 @@ import pandas as pd
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.space import Encoder
+from slayr_py.study.storage.attributes import ERROR_KEY
 from slayr_py.study.storage.columns import (
     FAILURES,
     LEFT_OUT,
@@ -103,8 +104,6 @@ def read_experiments(
     path = Path(path)
     sheet = _Sheet(path, encoder, Outcomes(tuple(targets), cost), separator, note)
     header = sheet.header
-    if repeated := [name for name in header if header.count(name) > 1]:
-        raise DataError(f"{path} has two columns {repeated[0]!r}; rename or drop one of them")
     if written := table_note(path, sheet.separator, sheet.decimal):
         note(written)
     sheet.leave_out((sheet.cells == "").all(axis=1), "empty")
@@ -166,7 +165,8 @@ class _Sheet:
                 read[column.name] = self._values(name, cells, column.parse)
         missing = read[[column.name for column in self.results]].isna().any(axis=1)
         read[STATE] = self._states(missing, failed)
-        of_trials = [name for name in OF_TRIALS if name != STATE or self.has_states]
+        # Of several objectives a column y_sd is no error: they have one each.
+        of_trials = [name for name in OF_TRIALS if name != ERROR_KEY and (name != STATE or self.has_states)]
         known = {*self.held, *of_trials, self.status or STATUS}
         if others := [name for name in self.header if name not in known]:
             names = {STATE, self.status or STATUS, *(name for column in self.columns for name in column.accepted)}
@@ -261,7 +261,8 @@ def read_cells(path: Path, separator: str | None = None) -> tuple[list[list[str]
     Raises
     ------
     DataError
-        If the file cannot be read, is empty or has an open quotation mark, or a row has another length than the header.
+        If the file cannot be read, is empty or has an open quotation mark, two columns have one name, or a row has
+        another length than the header.
     """
     recognised, text = table_separator(read_text(path, "table", DataError))
     used = separator or recognised
@@ -282,6 +283,8 @@ def read_cells(path: Path, separator: str | None = None) -> tuple[list[list[str]
         raise DataError(f"{path} is empty; the first line must have the names of the columns")
     named = max(i for i, name in enumerate(rows[0]) if name) + 1
     rows = [row if any(row[named:]) else row[:named] for row in rows]
+    if repeated := [name for name in rows[0] if rows[0].count(name) > 1]:
+        raise DataError(f"{path} has two columns {repeated[0]!r}; rename or drop one of them")
     for number, row in enumerate(rows[1:], start=1):
         if len(row) != len(rows[0]):
             raise DataError(

@@ -13,9 +13,9 @@ from optuna.trial import FrozenTrial
 from slayr_py.acquisition import draw_fronts, sample_regret
 from slayr_py.arguments import check_number, check_probability
 from slayr_py.errors import DataError, InferenceError
-from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray, jsonable
 from slayr_py.study.declared_space import DeclaredSpace
+from slayr_py.study.model.feasibility import believed
 from slayr_py.study.model.incumbent import counts_as_noisy, front_task
 from slayr_py.study.model.prediction_error import inflation_of
 from slayr_py.study.model.proposer import FittedModels
@@ -230,7 +230,7 @@ def _sample_one(
 ) -> Sampled | None:
     """Draw the regret of the best configuration; None without one."""
     first = observed[0]
-    row = _incumbent(study, fitted.posterior, first, model)
+    row = _incumbent(study, fitted, first, model)
     if row is None:
         return None
     feasibility = [fit.posterior for fit in fitted.feasibility]
@@ -256,16 +256,24 @@ def _sample_several(
     """Draw the hypervolume that the evaluated configurations lack; None without a feasible one."""
     options = model.options
     feasibility = [fit.posterior for fit in fitted.feasibility]
-    given = (model.fixed_for_run(study), counts_as_noisy(options, observed), options.reference_point)
-    task = front_task(study, observed, fitted.posteriors, feasibility, *given)
+    fixed = model.fixed_for_run(study)
+    noisy = counts_as_noisy(options, observed)
+    seen = (
+        believed(observed, fitted.models_of_feasibility, fitted.posterior.train, fixed) if options.noisy else observed
+    )
+    task = front_task(study, seen, fitted.posteriors, feasibility, fixed, noisy, options.reference_point)
     if task is None:
         return None
     return Sampled(observed[0], None, max(task.scales), draw_fronts(task, rng).gained)
 
 
-def _incumbent(study: Study, posterior: Posterior, observed: Observations, model: SpaceModel) -> int | None:
+def _incumbent(study: Study, fitted: FittedModels, observed: Observations, model: SpaceModel) -> int | None:
     """Return the row of the best feasible observation; noisy ones are compared by their posterior means."""
-    rows = np.flatnonzero(observed.usable(posterior.train, model.fixed_for_run(study)))
+    posterior = fitted.posterior
+    fixed = model.fixed_for_run(study)
+    if model.options.noisy:
+        (observed,) = believed([observed], fitted.models_of_feasibility, posterior.train, fixed)
+    rows = np.flatnonzero(observed.usable(posterior.train, fixed))
     if not len(rows):
         return None
     noisy = counts_as_noisy(model.options, [observed])

@@ -9,6 +9,7 @@ from optuna.trial import TrialState, create_trial
 from testing_studies import branin
 
 from slayr_py.errors import DataError
+from slayr_py.inference import importance
 from slayr_py.space import Encoder
 from slayr_py.study import StanGPSampler, ask, create_study, importance_figure, minimize, tell
 from slayr_py.study.results.result import Result
@@ -64,7 +65,7 @@ def test_a_study_of_inferred_parameters_has_results_in_the_given_space(mixed):
     assert result.posterior().encoder.space == mixed and not result.good(1e3).empty
     assert set(result.optimum().table["parameter"]) == set(result.posterior().encoder.names)
     assert result.recommended.config == study.trials[result.recommended.number].params
-    assert len(result.importance(8, 64)) == len(result.posterior().encoder.names)
+    assert len(result.importance(8, 512)) == len(result.posterior().encoder.names)
     assert [trial.user_attrs.keys() for trial in study.trials] == before and STUDY_KEY not in study.user_attrs
     loaded = optuna.create_study()
     loaded.add_trials(study.trials)
@@ -82,6 +83,28 @@ def test_the_description_for_notebooks_escapes_names_and_levels():
     result.study.add_trial(trial)
     html = result._repr_html_()
     assert "<script>" not in html and "<b>" not in html and "&lt;b&gt; = &lt;script&gt;" in html
+
+
+@pytest.mark.stan
+def test_the_importance_is_that_of_the_function_where_most_values_are_near_the_best_one(quick):
+    # 12 values over the space, and 20 near the minimum, which a warp fits: far away its functions are much larger.
+    space = {"x1": (-5.0, 10.0), "x2": (0.0, 15.0)}
+    encoder = Encoder(space)
+    best = {"x1": 3.0, "x2": 6.0}
+    far = [dict(config) for config in encoder.sobol(12, 1)]
+    near = [{name: 0.97 * best[name] + 0.03 * config[name] for name in best} for config in encoder.sobol(20, 2)]
+
+    def objective(config):
+        return (config["x1"] / 10 - 0.3) ** 2 + 0.05 * (config["x2"] / 15 - 0.4) ** 2
+
+    given = {"initial_configs": far + near, "budget": 32, "seed": 1, "progress": False, **quick}
+    result = minimize(objective, space, **given)
+    table = result.importance(points=128)
+    np.testing.assert_allclose(table.loc[["x1", "x2"], "total"], [0.999, 0.001], atol=0.01)
+    assert not any("warp" in note for note in table.attrs["notes"])
+    with pytest.warns(UserWarning, match="few values dominate the variance of some functions"):
+        warped = importance(result.posterior(), points=128)
+    assert warped.loc["x2", "total"] > 0.1 and any("use a fit with warp='none'" in n for n in warped.attrs["notes"])
 
 
 @pytest.mark.stan

@@ -14,4 +14,6 @@ def hostile_page() -> str:
     """The page of a noisy study with 26 trials."""
     space = hostile_space()
     study = filled(space, 26, name=f"{SCRIPT} $net$", noisy=True)
-    return render(Reading(study, fit=without_stan(study, space, draws=20)))
+    with pytest.MonkeyPatch.context() as patch:  # the constraints have no models either
+        patch.setattr("slayr_py.study.results.recommendation._fitted_feasibility", lambda *arguments: {})
+        return render(Reading(study, fit=without_stan(study, space, draws=20)))
