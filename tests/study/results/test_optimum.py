@@ -234,7 +234,7 @@ def test_observed_values_of_an_exact_objective_win(direction, extra, options):
     mean, sd = posterior.predict([{"x": 0.75, "k": 1}, {"x": 0.25, "k": 1}]).centre_and_spread()
     assert sign * mean[0] > sign * mean[1]  # by the posterior mean another configuration is better
     assert result.best_value == sign * -0.3 and result.best_config == {"x": 0.75, "k": 1}
-    assert result.recommended == (result.best_config, result.best_value, 0.0, 24)
+    assert result.recommended == (result.best_config, result.best_value, 0.0, 24, 1.0)
     assert str(result.recommended) == f"{sign * -0.3:g} at trial 24"
     found = result.optimum()
     assert np.all(sign * found.draws["value"] <= -0.3)
@@ -333,7 +333,7 @@ def test_a_pruned_trial_is_never_recommended():
         params={"x": 0.2, "k": 1}, distributions=distributions, state=optuna.trial.TrialState.FAIL
     )
     result.study.add_trials([pruned, failed])
-    assert result.recommended == ({"x": 0.75, "k": 1}, -0.3, 0.0, 24)
+    assert result.recommended == ({"x": 0.75, "k": 1}, -0.3, 0.0, 24, 1.0)
 
 
 def test_the_values_of_a_study_of_another_sampler_may_be_noisy():

@@ -18,6 +18,7 @@ from slayr_py.study.model.incumbent import counts_as_noisy
 from slayr_py.study.results import recommendation
 from slayr_py.study.results.recommendation import is_noisy
 from slayr_py.study.results.refits import recorded_fits
+from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.trials import observations
 
 pytestmark = pytest.mark.stan
@@ -75,6 +76,10 @@ def test_a_noisy_constraint_that_holds_by_luck_is_no_recommendation(levels, quic
     result = Result(study, levels)
     assert result.best_config == {"k": "b"}
     assert result.recommended.config == {"k": "a"} and result.recommended.feasible > 0.9
+    assert Regret(1.0).estimate(study).incumbent == result.recommended.number
+    ask(study)
+    suggested = suggestion_record(study.trials[-1])["acquisition"]
+    assert suggested["best"] == pytest.approx(result.recommended.mean, abs=0.1)
     exact = Result(constrained(levels, quick, excess), levels)
     assert exact.recommended.config == {"k": "b"} and exact.recommended.feasible == 1
 
