@@ -86,7 +86,7 @@ class Layout:
     @cached_property
     def is_level(self) -> NDArray[np.bool_]:
         """Which columns of ``Encoded.columns`` are levels of a categorical parameter, (C,)."""
-        is_level = [d.kind == "categorical" for d in self.dimensions]
+        is_level = np.array([d.kind == "categorical" for d in self.dimensions], dtype=np.bool_)
         return np.repeat(is_level, [len(d.column_names) for d in self.dimensions])
 
     @cached_property
