@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from slayr_py.acquisition.functions import SMALLEST_VARIANCE, log_mean_exp
-from slayr_py.inference import BLOCK, Posterior, Predictor, log_cdf, log_mills, log_sum_exp
+from slayr_py.inference import Posterior, Predictor, log_cdf, log_mills, log_sum_exp
 from slayr_py.space import Encoded, FloatArray
 
 WANTED_SUCCESS = 0.5  # measured in docs/decisions/failures.md
@@ -19,6 +19,7 @@ WANTED_SUCCESS = 0.5  # measured in docs/decisions/failures.md
 weight, most evaluations fail if the largest improvement is beyond a border of failures."""
 
 _STEEPNESS = 20.0  # additional weight of the log probability below `WANTED_SUCCESS`; chosen by hand
+_BLOCK = 64  # configurations
 _PROBIT_DRAWS = 64  # expectation propagation for each draw costs as much as the rest of a search
 
 
@@ -160,15 +161,21 @@ class Feasibility:
         return float(np.log(self.wanted)) if self.wanted else -np.inf
 
 
-def log_probability_feasible(posteriors: Sequence[Posterior], encoded: Encoded) -> FloatArray:
-    """Return the log probability (m,) that all models, which are independent, predict feasibility."""
-    total = np.zeros(len(encoded))
-    for posterior in posteriors:
-        feasibility = Feasibility.of(posterior, encoded[:0], posterior.n_draws)
-        size = max(1, BLOCK // (posterior.n_draws * len(posterior.train)))
-        blocks = [encoded[i : i + size] for i in range(0, len(encoded), size)]
-        total += np.concatenate([feasibility.log_probability(block) for block in blocks])
-    return total
+def log_probability_feasible(
+    posteriors: Sequence[Posterior], encoded: Encoded, n_draws: int | None = None
+) -> FloatArray:
+    """Return the log probability (m,) that all models, which are independent, predict feasibility.
+
+    At most ``n_draws`` draws of each are used, by default all.
+    """
+    models = [Feasibility.of(each, encoded[:0], n_draws or each.n_draws) for each in posteriors]
+    parts = (np.concatenate(list(map(model.log_probability, blocks_of(encoded)))) for model in models)
+    return np.asarray(sum(parts, np.zeros(len(encoded))))
+
+
+def blocks_of(encoded: Encoded) -> list[Encoded]:
+    """Return configurations in blocks whose covariances with the observations fit into a processor's cache."""
+    return [encoded[first : first + _BLOCK] for first in range(0, len(encoded), _BLOCK)]
 
 
 def infeasible(posterior: Posterior, values: FloatArray) -> NDArray[np.bool_]:

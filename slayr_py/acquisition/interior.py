@@ -26,6 +26,7 @@ averaged over them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
 
 _PEDESTAL = 0.05  # e; both values are measured in docs/decisions/interior.md
 _ANYWHERE = 0.05  # r_0
-_LOG_PRIOR = np.log([_ANYWHERE, 1 - _ANYWHERE])
+_LOG_PRIOR = (float(np.log(_ANYWHERE)), float(np.log(1 - _ANYWHERE)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +72,17 @@ class Interior:
         log_weight = np.log(_weight(np.where(known, best.unit_values, 0.5)))
         log_densities = np.sum(log_weight - np.log(2 / 3 + _PEDESTAL), axis=1, where=known)
         log_density = np.logaddexp.reduce(log_densities) - np.log(len(best))
-        log_both = _LOG_PRIOR + [0.0, log_density]
+        log_both = np.add(_LOG_PRIOR, [0.0, log_density])
         log_anywhere, log_inside = log_both - np.logaddexp(*log_both)
         log_best = np.where(floats, log_weight.min(axis=0), -np.inf)
         elsewhere = np.all(~best.active, axis=0)
         return cls(encoder, log_best, elsewhere, float(log_anywhere), float(log_inside))
+
+    @cached_property
+    def _groups(self) -> list[tuple[NDArray[np.bool_], tuple[float, float]]]:
+        """The parameters of each factor, (D,), and logarithms of its r and 1 - r; one factor without conditions."""
+        groups = [(~self.elsewhere, (self.log_anywhere, self.log_inside)), (self.elsewhere, _LOG_PRIOR)]
+        return [(group, logs) for group, logs in groups if group.any()]
 
     def values(self, encoded: Encoded) -> FloatArray:
         """Return the logarithm of the factor (m,) at configurations."""
@@ -90,10 +97,10 @@ class Interior:
         counts = encoded.active & believed & (log_ratio < 0)
         slopes = np.where(counts, (4 - 8 * u) / weight, 0.0)
         values = np.zeros(len(encoded))
-        for group, prior in ((~self.elsewhere, (self.log_anywhere, self.log_inside)), (self.elsewhere, _LOG_PRIOR)):
+        for group, (log_anywhere, log_inside) in self._groups:
             log_product = np.where(counts & group, log_ratio, 0.0).sum(axis=1)
-            inside = prior[1] + log_product
-            mixed = np.logaddexp(prior[0], inside)
+            inside = log_inside + log_product
+            mixed = np.logaddexp(log_anywhere, inside)
             values += np.where(log_product < 0, mixed, 0.0)
             slopes[:, group] *= np.exp(inside - mixed)[:, None]  # the share of the product in the factor
         real = [d.is_real for d in self.encoder.dimensions]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from slayr_py.acquisition.candidates import SIZES, Candidates, candidates
 from slayr_py.acquisition.drawn_minima import JointDraws, descend
-from slayr_py.acquisition.feasibility import Feasibility
+from slayr_py.acquisition.feasibility import blocks_of, log_probability_feasible
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.threads import ignored_warnings
@@ -32,7 +32,6 @@ _CANDIDATES = 1000  # from the whole space; chosen by hand, as all sizes below
 _POOL = 400  # promising configurations that are kept
 _DOUBTFUL = 0.05  # probability of feasibility below which a configuration comes last
 _ANCHORS = 200  # minima at which the next functions are drawn jointly
-_BLOCK = 64  # candidates whose covariances with the observations fit into a processor's cache
 _ROUNDS = 4  # in which functions are drawn and the pool moves to their minima
 _PERTURBATIONS = 3  # of each minimum in every round
 _INSIDE = (10, 1, SIZES)  # arguments of the refinement: rounds, perturbations of each minimum in a round, their sizes
@@ -114,12 +113,9 @@ def anchors_of_minima(
 
 def _promising(posterior: Posterior, pool: Candidates, feasibility: Sequence[Posterior], scale: float) -> Candidates:
     """Return the candidates with the lowest confidence bounds, the lowest first; infeasible ones come last."""
-    blocks = [pool.encoded[first : first + _BLOCK] for first in range(0, len(pool), _BLOCK)]
-    moments = map(posterior.predictor(_LAST_DRAWS).moments, blocks)
+    moments = map(posterior.predictor(_LAST_DRAWS).moments, blocks_of(pool.encoded))
     bound = np.concatenate([(mean - 2 * scale * np.sqrt(variance)).mean(axis=0) for mean, variance in moments])
-    models = [Feasibility.of(model, pool.encoded[:0], _LAST_DRAWS) for model in feasibility]
-    parts = (np.concatenate(list(map(model.log_probability, blocks))) for model in models)
-    log_probability = sum(parts, np.zeros(len(pool)))
+    log_probability = log_probability_feasible(feasibility, pool.encoded, _LAST_DRAWS)
     return pool[np.lexsort((bound, log_probability < np.log(_DOUBTFUL)))[:_POOL]]
 
 

@@ -47,9 +47,9 @@ class FitOptions:
     ----------
     method : {"nuts", "carried", "pathfinder", "laplace", "map"}
         "nuts" is Hamiltonian Monte Carlo. "carried" is importance sampling from a mixture fitted to the draws of a warm
-        start or, without one, of the prior, for programs of at most 15 parameters. Where that fails and for more
-        parameters, the draws are tempered. A kernel in Stan of your own is neither tempered nor begun at the prior; for
-        what is left there is NUTS.
+        start or, without one, of the prior, for programs of at most 15 parameters. Where that fails, and for more
+        parameters, the draws are tempered. Where that fails too, NUTS follows. A kernel from a Stan file of your own
+        needs the warm start and is not tempered.
         "pathfinder" and "laplace" are approximations whose draws are importance-resampled. If the Pareto k of the
         importance ratios exceeds 0.7, or their effective number of draws is too small, the fit falls back to NUTS.
         "map" is the mode (of the hyperparameters on the logarithmic scale) as a single draw.

@@ -81,23 +81,27 @@ class FeasibilityModels:
 
 def believed(
     observed: Sequence[Observations], models: Mapping[str, Posterior], train: Encoded, fixed: Fixed | None
-) -> list[Observations]:
+) -> Sequence[Observations]:
     """Return the observations of a noisy objective, with those as feasible that probably are.
 
     The values of its constraints are noisy too. Of the configurations that seem feasible, the best is often one that is
     not. So only those count that are more probably feasible than not by the models of the constraints, or the most
     probable ones, if there are none.
     """
-    constraints = [model for name, model in models.items() if name != SUCCESS]
     usable = observed[0].usable(train, fixed)
     rows = np.flatnonzero(usable if usable.any() else observed[0].feasible)
-    if not constraints or not len(rows):
-        return list(observed)
-    with one_thread():  # as in the search that follows, so that the last bits do not depend on the machine
-        likely = is_likely(np.exp(log_probability_feasible(constraints, train[rows])))
+    if models.keys() <= {SUCCESS} or not len(rows):
+        return observed
     feasible = np.zeros(len(train), dtype=np.bool_)
-    feasible[rows[likely]] = True
+    feasible[rows[is_likely(probability_of_constraints(models, train[rows]))]] = True
     return [each._replace(feasible=feasible) for each in observed]
+
+
+def probability_of_constraints(models: Mapping[str, Posterior], encoded: Encoded) -> FloatArray:
+    """Return the probability (m,) that all constraints hold, 1 if none of the models is of a constraint."""
+    constraints = [model for name, model in models.items() if name != SUCCESS]
+    with one_thread():  # as in the search that follows, so that the last bits do not depend on the machine
+        return np.exp(log_probability_feasible(constraints, encoded))
 
 
 def is_likely(probability: FloatArray) -> NDArray[np.bool_]:

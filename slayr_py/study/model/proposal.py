@@ -17,7 +17,6 @@ from slayr_py.acquisition import OptimumPrior, Outcomes, SearchKeywords, Suggest
 from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.space import Encoded, Encoder, Fixed, jsonable
 from slayr_py.study.model.exhaustion import avoided
-from slayr_py.study.model.feasibility import believed
 from slayr_py.study.model.incumbent import Front, Incumbent, counts_as_noisy, front_of, incumbent
 from slayr_py.study.model.loop_fits import entries_of_all, fit_entries
 from slayr_py.study.model.proposer import FittedModels, Proposer
@@ -104,9 +103,7 @@ class Proposal(AbstractContextManager["Proposal"]):
         """Maximise the acquisition."""
         diagnostics = jsonable(fitted.check().asdict())
         self.proposer.session.report(Phase("maximising", self.trial.number, diagnostics))
-        observed = self.observed
-        if self.proposer.options.noisy:
-            observed = believed(observed, fitted.models_of_feasibility, fitted.posterior.train, self.fixed)
+        observed = fitted.believed(self.observed, self.proposer.options, self.fixed)
         if len(observed) > 1:
             given = self.proposer.options.reference_point
             self._improved = front_of(self.study, observed, fitted.posteriors, self.fixed, self._noisy, given)

@@ -14,8 +14,9 @@ from optuna.trial import FrozenTrial
 from slayr_py.acquisition import OptimumPrior
 from slayr_py.inference import METHODS, Diagnostics, FitOptions, GaussianProcess, Posterior, worst_of
 from slayr_py.kernels import NOISE
+from slayr_py.space import Fixed
 from slayr_py.study.model.costs import CostModel
-from slayr_py.study.model.feasibility import FeasibilityModels
+from slayr_py.study.model.feasibility import FeasibilityModels, believed
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.loop_fits import CompletedFit, LoopFits
 from slayr_py.study.model.options import LARGEST_NOISE, NOISELESS, SamplerOptions
@@ -67,11 +68,6 @@ class FittedModels(NamedTuple):
         return self.feasibility if self.cost is None else [*self.feasibility, self.cost]
 
     @property
-    def models_of_feasibility(self) -> dict[str, Posterior]:
-        """Posteriors of the models of failures and constraints, by name."""
-        return {fit.name: fit.posterior for fit in self.feasibility}
-
-    @property
     def posterior(self) -> Posterior:
         """Posterior of the only or the first objective."""
         return self.objectives[0].posterior
@@ -86,6 +82,14 @@ class FittedModels(NamedTuple):
         if len(self.objectives) == 1:
             return self.posterior.check()
         return worst_of({fit.goal.name: fit.posterior.check() for fit in self.objectives})
+
+    def believed(
+        self, observed: Sequence[Observations], options: SamplerOptions, fixed: Fixed | None
+    ) -> Sequence[Observations]:
+        """Return the observations; of a noisy study, with those as feasible that probably are: see `believed`."""
+        if not options.noisy:
+            return observed
+        return believed(observed, {fit.name: fit.posterior for fit in self.feasibility}, self.posterior.train, fixed)
 
     def store(self, study: Study, trial: FrozenTrial, warm_starts: bool) -> None:
         """Store the fits of the objectives in the trial whose suggestion uses them."""

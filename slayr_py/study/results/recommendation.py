@@ -8,7 +8,7 @@ constraints: of those that seem to be satisfied, the best objective belongs to o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +17,11 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 from typing_extensions import Unpack
 
-from slayr_py.acquisition import log_probability_feasible
 from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, FitKeywords, GaussianProcess, Method, Posterior, recorded_model
-from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder, FloatArray
 from slayr_py.study.inferred_space import InferredSpace
-from slayr_py.study.model.feasibility import SUCCESS, Failures, is_likely
+from slayr_py.study.model.feasibility import Failures, is_likely, probability_of_constraints
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.options import LOOP_OPTIONS, SamplerOptions
 from slayr_py.study.model.output_fits import OutputFits
@@ -36,7 +34,6 @@ from slayr_py.study.results.refits import (
     last_feasibility,
     last_fitted,
     last_penalties,
-    n_observed,
     recorded_fits,
 )
 from slayr_py.study.results.tables import comparable_trials, feasible_trials, fixed_values_text
@@ -46,7 +43,6 @@ from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.objectives import Goal, goal_of
 from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.trials import Observations, constraint_results, has_known_error, observations
-from slayr_py.threads import one_thread
 
 _SURE = 0.95  # a smaller one is told with the recommendation
 
@@ -148,20 +144,20 @@ def recommend(study: Study, posterior: Posterior) -> Recommendation:
     rows = list(first.values())
     configs = [observed.configs[row] for row in rows]
     means, sds = posterior.predict(configs).centre_and_spread()
-    feasible = _probability_feasible(study, posterior.encoder, configs)
+    feasible = _probability_feasible(study, posterior.encoder, observed, configs)
     likely = is_likely(feasible)
     best = int(np.argmin(np.where(likely, -means if observed.maximize else means, np.inf)))
     found = to_params(configs[best]), float(means[best]), float(sds[best]), observed.numbers[rows[best]]
     return Recommendation(*found, float(feasible[best]))
 
 
-def _probability_feasible(study: Study, encoder: Encoder, configs: Sequence[Configuration]) -> FloatArray:
+def _probability_feasible(
+    study: Study, encoder: Encoder, observed: Observations, configs: Sequence[Configuration]
+) -> FloatArray:
     """Return the probability that the constraints hold at n configurations, (n,); 1 if they are exact."""
     if not is_declared_noisy(study) or not constraint_results(study, encoder.space):
         return np.ones(len(configs))
-    models = {name: model for name, model in _feasibility_of_each(study, encoder).items() if name != SUCCESS}
-    with one_thread():
-        return np.exp(log_probability_feasible(list(models.values()), encoder.encode(configs)))
+    return probability_of_constraints(_present_feasibility(study, encoder, observed), encoder.encode(configs))
 
 
 def posterior_of_all(
@@ -216,16 +212,17 @@ def without_warp(posterior: Posterior) -> Posterior:
     if all(part.model.warp == "none" for part in posterior.parts):
         return posterior
     note = "without the warp of the study's model, for averages over the whole space"
-    gp = GaussianProcess.of([part.model.without_warp(note) for part in posterior.parts], _kernel_of(posterior))
-    recorded: Method = posterior.parts[0].record["arguments"]["method"]
-    options = LOOP_OPTIONS.updated(method=recorded) if METHODS[recorded].point_estimate else LOOP_OPTIONS
+    models = [part.model.without_warp(note) for part in posterior.parts]
+    gp = GaussianProcess.of(models, models[0].kernel if len(models) == 1 else None)
+    options = LOOP_OPTIONS.updated(method=_method_of(posterior.parts[0].record))
     y = posterior.y_mean + posterior.y_sd * posterior.targets.y
     return gp.fit(posterior.train, y, options=options, seed=posterior.seed)
 
 
-def _kernel_of(posterior: Posterior) -> Kernel | None:
-    """Return the kernel of a single fit; None for a stack."""
-    return posterior.parts[0].model.kernel if len(posterior.parts) == 1 else None
+def _method_of(record: Mapping[str, Any]) -> Method:
+    """Return the method of a recorded fit if it is a point estimate, otherwise that of the loop."""
+    recorded: Method = record["arguments"]["method"]
+    return recorded if METHODS[recorded].point_estimate else LOOP_OPTIONS.method
 
 
 def _fitted(model: SpaceModel, study: Study, seed: int, goal: Goal, **fit: Unpack[FitKeywords]) -> Posterior:
@@ -234,11 +231,10 @@ def _fitted(model: SpaceModel, study: Study, seed: int, goal: Goal, **fit: Unpac
     return model.fit(study, stan_seed_of(seed), goal, **fit)
 
 
-def _feasibility_of_each(study: Study, encoder: Encoder) -> dict[str, Posterior]:
-    """Return the models of failures and constraints given all finished trials, by name."""
+def _present_feasibility(study: Study, encoder: Encoder, observed: Observations) -> dict[str, Posterior]:
+    """Return the models of failures and constraints given all finished trials, which are ``observed``, by name."""
     numbers = fitted_numbers(study) if _inferred_in(study, encoder.space) is None else []
-    observed = observations(study, encoder.space)
-    if numbers and n_observed(study, numbers[-1]) == len(observed.numbers):
+    if numbers and recorded_fits(study, numbers[-1]).numbers == observed.numbers:
         return feasibility_of_all(study, encoder)
     return _fitted_feasibility(study, encoder, observed.penalties)
 
@@ -293,12 +289,12 @@ def _recorded_model(study: Study, last: RecordedFits) -> SpaceModel:
     """Return a model like that of a recorded fit, or like the models of a recorded stack."""
     within = within_of(study)
     models = [recorded_model(fit.record, within) for fit in last.fits]
-    recorded: Method = last.fits[0].record["arguments"]["method"]
-    method = recorded if METHODS[recorded].point_estimate else LOOP_OPTIONS.method
     kernel = models[0].kernel
     gp = GaussianProcess.of(models, None if last.stack else kernel)  # with the priors of each part
     failures: Failures = "ignore" if ignores_failures(study) else "learn"
-    options = SamplerOptions.of(noisy=is_declared_noisy(study), method=method, failures=failures)
+    options = SamplerOptions.of(
+        noisy=is_declared_noisy(study), method=_method_of(last.fits[0].record), failures=failures
+    )
     searches = (study_record(study) or {}).get("kernel", {}).get("name") == "search"
     surrogate = GivenKernel(gp, kernel, chooses_warp=not (options.noisy or searches))
     return SpaceModel(gp.encoder, options, Session(), surrogate)

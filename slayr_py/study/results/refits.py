@@ -155,11 +155,6 @@ def _keys_of_parts(stack: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [key for key, _ in parts]
 
 
-def n_observed(study: Study, number: int) -> int:
-    """Return how many trials the fits behind a trial's suggestion have seen."""
-    return suggestion_record(_trial(study, number)).get("observations", 0)
-
-
 def last_feasibility(study: Study) -> dict[str, Posterior]:
     """Repeat the fits of the models of failures and constraints behind the last fitted suggestion, if there is one."""
     numbers = fitted_numbers(study)

@@ -76,7 +76,7 @@ class Result:
     _recommended: dict[tuple[int, ...], Recommendation] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    _posteriors: dict[tuple[tuple[int, ...], int], Posterior] = field(
+    _posteriors: dict[tuple[tuple[int, ...], int, bool], Posterior] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -293,7 +293,7 @@ class Result:
         StorageError, ToolchainError, InferenceError
             As for `recommended`.
         """
-        return importance(without_warp(self._posterior_of_all(objective)), draws, points, seed)
+        return importance(self._posterior_of_all(objective, warped=False), draws, points, seed)
 
     def plot_importance(
         self, draws: int = 48, points: int = 256, seed: int = 1, objective: int | str | None = None
@@ -469,13 +469,17 @@ class Result:
         observed = observations(self.study, self.space)
         return *observed.numbers, *observed.penalties
 
-    def _posterior_of_all(self, objective: int | str | None = None) -> Posterior:
-        """Return the posterior of an objective given all observations; fitted once."""
-        key = self._observed_numbers(), goal_of(self.study, objective).number
+    def _posterior_of_all(self, objective: int | str | None = None, warped: bool = True) -> Posterior:
+        """Return the posterior of an objective given all observations; fitted once with its warp, and once without."""
+        key = self._observed_numbers(), goal_of(self.study, objective).number, warped
         if key not in self._posteriors:
             for old in [other for other in self._posteriors if other[0] != key[0]]:
                 del self._posteriors[old]
-            self._posteriors[key] = posterior_of_all(self.study, objective=objective, space=self.space)
+            self._posteriors[key] = (
+                posterior_of_all(self.study, objective=objective, space=self.space)
+                if warped
+                else without_warp(self._posterior_of_all(objective))
+            )
         return self._posteriors[key]
 
     def _best(self) -> FrozenTrial:

@@ -15,7 +15,6 @@ from slayr_py.arguments import check_number, check_probability
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.space import FloatArray, jsonable
 from slayr_py.study.declared_space import DeclaredSpace
-from slayr_py.study.model.feasibility import believed
 from slayr_py.study.model.incumbent import counts_as_noisy, front_task
 from slayr_py.study.model.prediction_error import inflation_of
 from slayr_py.study.model.proposer import FittedModels
@@ -258,9 +257,7 @@ def _sample_several(
     feasibility = [fit.posterior for fit in fitted.feasibility]
     fixed = model.fixed_for_run(study)
     noisy = counts_as_noisy(options, observed)
-    seen = (
-        believed(observed, fitted.models_of_feasibility, fitted.posterior.train, fixed) if options.noisy else observed
-    )
+    seen = fitted.believed(observed, options, fixed)
     task = front_task(study, seen, fitted.posteriors, feasibility, fixed, noisy, options.reference_point)
     if task is None:
         return None
@@ -271,8 +268,7 @@ def _incumbent(study: Study, fitted: FittedModels, observed: Observations, model
     """Return the row of the best feasible observation; noisy ones are compared by their posterior means."""
     posterior = fitted.posterior
     fixed = model.fixed_for_run(study)
-    if model.options.noisy:
-        (observed,) = believed([observed], fitted.models_of_feasibility, posterior.train, fixed)
+    (observed,) = fitted.believed([observed], model.options, fixed)
     rows = np.flatnonzero(observed.usable(posterior.train, fixed))
     if not len(rows):
         return None

@@ -15,5 +15,5 @@ def hostile_page() -> str:
     space = hostile_space()
     study = filled(space, 26, name=f"{SCRIPT} $net$", noisy=True)
     with pytest.MonkeyPatch.context() as patch:  # the constraints have no models either
-        patch.setattr("slayr_py.study.results.recommendation._fitted_feasibility", lambda *arguments: {})
+        patch.setattr("slayr_py.study.results.recommendation._present_feasibility", lambda *arguments: {})
         return render(Reading(study, fit=without_stan(study, space, draws=20)))
