@@ -25,6 +25,7 @@ _DATE_NAMES = re.compile(r"date|timestamp|date[ _-]?time([ _-].*)?")
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?"
 _ZONE = r"( ?(Z|UTC|[+-]\d{2}:?\d{2}))?"
 _DATE = r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2}))"
+_QUANTITY = re.compile(r"[-+]?\d+([.,]\d+)?(e[-+]?\d+)?\s*(?P<unit>[^\d\s.,].*)", re.IGNORECASE)
 _DATE_OR_TIME = re.compile(rf"{_DATE}([ T]{_TIME}{_ZONE})?|{_TIME}{_ZONE}|-?\d+ days?,? {_TIME}")
 
 
@@ -120,6 +121,22 @@ def logarithmic(columns: pd.DataFrame) -> list[str]:
             notes.append(
                 f"column {str(name)!r} spans {np.log10(values.max() / values.min()):.1f} decades, evenly in its "
                 "logarithm, but its scale is linear: a space in which it is logarithmic, with --space, may fit better"
+            )
+    return notes
+
+
+def quantities(columns: pd.DataFrame) -> list[str]:
+    """Return notes on columns of categories whose cells are numbers with the same unit, such as "20 °C"."""
+    notes = []
+    for name, column in columns.items():
+        texts = column.dropna()
+        if pd.api.types.is_numeric_dtype(texts):
+            continue
+        matches = [_QUANTITY.fullmatch(text.strip()) if isinstance(text, str) else None for text in texts]
+        if all(matches) and len({match["unit"] for match in matches if match}) == 1:
+            notes.append(
+                f"column {str(name)!r} has {texts.nunique()} categories such as {texts.iloc[0]!r}: if it is a "
+                "quantity, write its numbers without the unit, which can stand in the header"
             )
     return notes
 

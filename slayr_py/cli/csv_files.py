@@ -20,18 +20,20 @@ from slayr_py.text_files import decimal_mark, table_note
 def read_table(path: Path, types: Mapping[str, type] | None = None) -> pd.DataFrame:
     """Read a CSV file with a header and at least one row; ``types`` of columns as in `pandas.read_csv`.
 
-    Semicolons or tabs between cells and decimal commas are recognised, with a note on standard error. Only cells that
-    are empty or NaN are missing values: "None" and "NA" may be levels.
+    Semicolons or tabs between cells and decimal commas are recognised, and empty rows are left out, with a note on
+    standard error. Only cells that are empty or NaN are missing values: "None" and "NA" may be levels. The index has
+    the positions of the rows in the file, from 0.
 
     Raises
     ------
     DataError
         If the file cannot be read, is not a table, or has no rows.
     """
-    rows, separator = read_cells(path)
-    decimal = decimal_mark(separator, (cell for row in rows[1:] for cell in row))
+    (header, *rows), separator = read_cells(path)
+    decimal = decimal_mark(separator, (cell for row in rows for cell in row))
+    kept = [i for i, row in enumerate(rows) if any(row)]
     text = io.StringIO()
-    csv.writer(text, delimiter=separator).writerows(rows)
+    csv.writer(text, delimiter=separator).writerows([header, *(rows[i] for i in kept)])
     text.seek(0)
     table: pd.DataFrame = pd.read_csv(
         text, sep=separator, decimal=decimal, dtype=types, keep_default_na=False, na_values=["", "nan", "NaN"]
@@ -40,6 +42,9 @@ def read_table(path: Path, types: Mapping[str, type] | None = None) -> pd.DataFr
         typer.echo(printable(f"note: {form}"), err=True)
     if table.empty:
         raise DataError(f"{path} has a header but no rows")
+    if empty := len(rows) - len(kept):
+        typer.echo(printable(f"note: {path.name} has {empty} empty row{'s' * (empty > 1)}, left out"), err=True)
+    table.index = pd.Index(kept)
     return table
 
 
@@ -55,5 +60,5 @@ def read_related_data(path: Path, encoder: Encoder) -> pd.DataFrame:
     """
     texts = [d.name for d in encoder.dimensions if d.levels and all(isinstance(level, str) for level in d.levels)]
     table = read_table(path, {column: str for name in texts for column in (name, f"params_{name}")})
-    table.index = pd.RangeIndex(1, len(table) + 1)
+    table.index += 1
     return table

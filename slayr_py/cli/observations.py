@@ -21,7 +21,7 @@ from ConfigSpace import (
 from ConfigSpace.hyperparameters import Hyperparameter, NumericalHyperparameter
 
 from slayr_py.cli.checks import ConfigError
-from slayr_py.cli.columns import logarithmic, parameter_columns, with_times
+from slayr_py.cli.columns import logarithmic, parameter_columns, quantities, with_times
 from slayr_py.cli.csv_files import read_table
 from slayr_py.cli.inline_space import LARGEST_FLOAT, LARGEST_INTEGER, read_space
 from slayr_py.errors import DataError, SpaceError, did_you_mean
@@ -185,7 +185,7 @@ def _columns_and_space(
         remedy = ", leave the column out with --ignore {}, or declare its categories in a space with --space"
         _check_numbers(columns, source.data, remedy)
         space = infer_space(columns)
-        for note in logarithmic(columns):
+        for note in (*logarithmic(columns), *quantities(columns)):
             typer.echo(note)
         return columns, space
     if source.parameter or source.ignore:

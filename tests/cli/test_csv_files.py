@@ -8,7 +8,7 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 import slayr_py as sl
-from slayr_py.cli.csv_files import read_table
+from slayr_py.cli.csv_files import read_related_data, read_table
 from slayr_py.space import Encoder
 from slayr_py.study import has_only_proposals, read_experiments
 from slayr_py.study.run.history import read_history
@@ -228,3 +228,12 @@ def test_a_result_completes_the_experiment_that_was_planned(tmp_path):
     study = sl.study.create_study(lab(), history=path, **stored)
     assert [trial.state.name for trial in study.trials] == ["COMPLETE", "COMPLETE"]
     assert [trial.value for trial in study.trials] == [3.0, 7.0]
+
+
+def test_empty_rows_are_left_out_and_rows_keep_their_numbers(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("x,n,y\n0.5,1,1\n,,\n0.7,2,2\n,,\n")
+    table = read_table(tmp_path / "t.csv")
+    assert table.to_dict("list") == {"x": [0.5, 0.7], "n": [1, 2], "y": [1, 2]} and table.index.tolist() == [0, 2]
+    assert "t.csv has 2 empty rows, left out" in capsys.readouterr().err
+    related = read_related_data(tmp_path / "t.csv", Encoder(ConfigurationSpace({"x": (0.0, 1.0)})))
+    assert related.index.tolist() == [1, 3]

@@ -9,7 +9,7 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 import slayr_py
-from slayr_py.cli.columns import logarithmic
+from slayr_py.cli.columns import logarithmic, quantities
 from slayr_py.cli.observations import Source, infer_space, read_observations
 from slayr_py.errors import InferenceError
 from slayr_py.inference import FitOptions
@@ -89,6 +89,20 @@ def test_columns_that_seem_to_be_logarithmic_are_named():
     assert [note.split("'")[1] for note in notes] == ["gain", "steps"]
     span = np.log10(columns["gain"].max() / columns["gain"].min())
     assert f"spans {span:.1f} decades" in notes[0] and "--space" in notes[0]
+
+
+def test_categories_that_may_be_quantities_are_named():
+    columns = pd.DataFrame(
+        {
+            "oven": ["180 °C", "200.5 °C", None],
+            "volume": ["5 ml", "1,5 l", "2 l"],
+            "solvent": ["a", "b", "a"],
+            "kernel": ["3x3", "5x5", "7x7"],
+            "x": [0.1, 0.2, 0.3],
+        }
+    )
+    (note,) = quantities(columns)
+    assert note.startswith("column 'oven' has 2 categories such as '180 °C'")
 
 
 def test_levels_of_a_table_are_categories_also_none_and_na_and_declared_numbers(folder):

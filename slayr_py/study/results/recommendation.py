@@ -202,19 +202,31 @@ def posterior_of_all(
     return _fitted(_recorded_model(study, last), study, int(record["seed"]), goal, **fit)
 
 
-def without_warp(posterior: Posterior) -> Posterior:
+def has_warp(posterior: Posterior) -> bool:
+    """Return whether a model of the posterior has a warp."""
+    return any(part.model.warp != "none" for part in posterior.parts)
+
+
+def without_warp(posterior: Posterior, **fit: Unpack[FitKeywords]) -> Posterior:
     """Return the posterior of the same models without their warp, given the same observations.
 
     A warp fits the values near the best one, where a study has most of them. Far from all observations, where its
     transformed function is uncertain by a standard deviation, the function in the user's units is uncertain by a factor
-    of exp(a), so that averages over the whole space are those of the few largest values of unobserved regions.
+    of exp(a), so that averages over the whole space are those of the few largest values of unobserved regions, and
+    medians there may be wrong by orders of magnitude.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    **fit
+        Options of the fit instead of the loop's.
     """
-    if all(part.model.warp == "none" for part in posterior.parts):
+    if not has_warp(posterior):
         return posterior
-    note = "without the warp of the study's model, for averages over the whole space"
+    note = "without the warp of the study's model, for predictions over the whole space"
     models = [part.model.without_warp(note) for part in posterior.parts]
     gp = GaussianProcess.of(models, models[0].kernel if len(models) == 1 else None)
-    options = LOOP_OPTIONS.updated(method=_method_of(posterior.parts[0].record))
+    options = LOOP_OPTIONS.updated(method=_method_of(posterior.parts[0].record)).updated(**fit)
     y = posterior.y_mean + posterior.y_sd * posterior.targets.y
     return gp.fit(posterior.train, y, options=options, seed=posterior.seed)
 

@@ -13,7 +13,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 from typing_extensions import Unpack
 
-from slayr_py.arguments import check_integer
+from slayr_py.arguments import check_flag, check_integer
 from slayr_py.display import Summary, cell
 from slayr_py.errors import DataError
 from slayr_py.inference import importance
@@ -24,6 +24,7 @@ from slayr_py.study.results.optimum import Optimum, good, optimum
 from slayr_py.study.results.recommendation import (
     Recommendation,
     feasibility_of_all,
+    has_warp,
     is_exact,
     posterior_of_all,
     recommend,
@@ -242,13 +243,19 @@ class Result:
         """Return a table with one row per kernel search: see `slayr_py.study.search_table`."""
         return search_table(self.study)
 
-    def posterior(self, objective: int | str | None = None, **fit: Unpack[FitKeywords]) -> Posterior:
+    def posterior(
+        self, objective: int | str | None = None, *, warped: bool = True, **fit: Unpack[FitKeywords]
+    ) -> Posterior:
         """Fit the model to all finished trials and return the posterior.
 
         Parameters
         ----------
         objective : int or str, optional
             Number or name of one of several objectives.
+        warped : bool
+            Whether the model has the warp that it may have in the study. A warp fits the values near the best one. Far
+            from all trials its predictions may be wrong by orders of magnitude and their means infinite; without it
+            they describe the whole space, as the report's slices and maps do.
         **fit
             Options of `slayr_py.GaussianProcess.fit` instead of the loop's, which are chosen for speed: with
             ``method="nuts", ess=400`` the draws suffice for tables and figures of the hyperparameters.
@@ -261,6 +268,8 @@ class Result:
         InferenceError
             If Stan fails.
         """
+        if not check_flag("warped", warped) and has_warp(with_warp := self._posterior_of_all(objective)):
+            return without_warp(with_warp, **fit)
         declared = declared_space_of(self.study)
         if declared is None:  # loaded without its sampler
             return posterior_of_all(self.study, objective=objective, space=self.space, **fit)

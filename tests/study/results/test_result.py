@@ -12,6 +12,8 @@ from slayr_py.errors import DataError
 from slayr_py.inference import importance
 from slayr_py.space import Encoder
 from slayr_py.study import StanGPSampler, ask, create_study, importance_figure, minimize, tell
+from slayr_py.study.results.report.reading import Reading
+from slayr_py.study.results.report.slices import slices_of
 from slayr_py.study.results.result import Result
 from slayr_py.study.storage.attributes import STUDY_KEY
 from slayr_py.study.storage.distributions import space_to_distributions, to_params
@@ -86,7 +88,7 @@ def test_the_description_for_notebooks_escapes_names_and_levels():
 
 
 @pytest.mark.stan
-def test_the_importance_is_that_of_the_function_where_most_values_are_near_the_best_one(quick):
+def test_what_is_said_of_the_whole_space_is_true_where_most_values_are_near_the_best_one(quick):
     # 12 values over the space, and 20 near the minimum, which a warp fits: far away its functions are much larger.
     space = {"x1": (-5.0, 10.0), "x2": (0.0, 15.0)}
     encoder = Encoder(space)
@@ -97,7 +99,7 @@ def test_the_importance_is_that_of_the_function_where_most_values_are_near_the_b
     def objective(config):
         return (config["x1"] / 10 - 0.3) ** 2 + 0.05 * (config["x2"] / 15 - 0.4) ** 2
 
-    given = {"initial_configs": far + near, "budget": 32, "seed": 1, "progress": False, **quick}
+    given = {"initial_configs": far + near, "budget": 33, "seed": 1, "progress": False, **quick}
     result = minimize(objective, space, **given)
     table = result.importance(points=128)
     np.testing.assert_allclose(table.loc[["x1", "x2"], "total"], [0.999, 0.001], atol=0.01)
@@ -105,6 +107,18 @@ def test_the_importance_is_that_of_the_function_where_most_values_are_near_the_b
     with pytest.warns(UserWarning, match="few values dominate the variance of some functions"):
         warped = importance(result.posterior(), points=128)
     assert warped.loc["x2", "total"] > 0.1 and any("use a fit with warp='none'" in n for n in warped.attrs["notes"])
+    # Predictions over the whole space, and the figures of the report, are those without the warp too.
+    everywhere = encoder.sobol(64, 3)
+    exact = np.array([objective(config) for config in everywhere])
+    plain = result.posterior(warped=False, method="nuts", draws=100)
+    assert plain.n_draws == 400 and "without the warp of the study's model" in " ".join(plain.check().notes)
+    errors = [np.abs(post.predict(everywhere).quantile(0.5) - exact).max() for post in (plain, result.posterior())]
+    assert errors[0] < 0.05 and errors[1] > 0.3, errors  # the values span 0.6
+    for part in slices_of(Reading(result.study)):
+        configs = encoder.decode(part.line.encoded)
+        np.testing.assert_allclose(part.quantiles[2], [objective(config) for config in configs], atol=0.05)
+    with pytest.raises(DataError, match="warped must be True or False"):
+        result.posterior(warped="none")
 
 
 @pytest.mark.stan

@@ -9,7 +9,6 @@ import pandas as pd
 
 from slayr_py.inference import importance
 from slayr_py.study.results.figures import importance_figure
-from slayr_py.study.results.recommendation import without_warp
 from slayr_py.study.results.report.blocks import Block, Notice, Paragraph, Table, sentence
 from slayr_py.study.results.report.figures import drawing, short
 from slayr_py.study.results.report.reading import Reading, once
@@ -30,9 +29,9 @@ _COLUMNS = {
 @once
 def importance_of(reading: Reading) -> pd.DataFrame:
     """Return the Sobol indices of the posterior."""
-    posterior = reading.posterior
+    posterior = reading.unwarped
     reading.progress("computing the importance of the parameters")
-    return importance(without_warp(posterior))
+    return importance(posterior)
 
 
 def importances(reading: Reading) -> Iterator[Block]:

@@ -16,7 +16,7 @@ from slayr_py.study.results.report.grids import Coordinate, Grid, grid_through
 from slayr_py.study.results.report.importances import importance_of
 from slayr_py.study.results.report.palette import light
 from slayr_py.study.results.report.reading import Reading
-from slayr_py.study.results.report.slices import Slice, slices_of
+from slayr_py.study.results.report.slices import Slice, model_drawn, slices_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +48,7 @@ def maps(reading: Reading) -> Iterator[Block]:
     names = [part.line.coordinates[0].dimension.name for part in ranked]
     yield Paragraph(
         f"The posterior median of the objective over pairs of parameters, the others as in {reading.centre.what}, "
-        "which the diamond marks. Dots: trials of the fit, projected on the pair. All pairs of "
+        f"which the diamond marks.{model_drawn(reading)} Dots: trials of the fit, projected on the pair. All pairs of "
         f"{', '.join(names[:_PARAMETERS])}, the parameters with the largest {measure}."
     )
     reading.progress("predicting over pairs of parameters")
@@ -78,7 +78,7 @@ def _predict(reading: Reading, positions: tuple[int, int]) -> _Map:
     grid = grid_through(reading.encoder, reading.centre, positions, _POINTS)
     median = np.full(len(grid.exists), np.nan)
     if grid.exists.any():
-        median[grid.exists] = reading.posterior.predict(grid.encoded).quantile(0.5)
+        median[grid.exists] = reading.unwarped.predict(grid.encoded).quantile(0.5)
     x, y = grid.coordinates
     return _Map(grid, median.reshape(len(y.unit_values), len(x.unit_values)))
 

@@ -22,6 +22,7 @@ from slayr_py.study.results.recommendation import (
     is_noisy,
     posterior_of_all,
     recommend,
+    without_warp,
 )
 from slayr_py.study.results.refits import fitted_numbers, last_feasibility
 from slayr_py.study.results.tables import best_trial
@@ -132,6 +133,12 @@ class Reading:
     def posterior(self) -> Posterior:
         """The posterior of the only or the first objective given all finished trials; errors as `posteriors`."""
         return self.posteriors[0]
+
+    @property
+    @once
+    def unwarped(self) -> Posterior:
+        """The posterior of the same model without its warp, for descriptions of the whole space."""
+        return without_warp(self.posterior)
 
     @property
     @once

@@ -10,6 +10,7 @@ import numpy as np
 from slayr_py.acquisition import Feasibility
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
+from slayr_py.study.results.recommendation import has_warp
 from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
 from slayr_py.study.results.report.figures import QUANTILES, drawing, page_figure, short
 from slayr_py.study.results.report.grids import Coordinate, Grid, grid_through, line_notes
@@ -49,9 +50,14 @@ def lines_of(reading: Reading) -> list[Grid]:
 @once
 def slices_of(reading: Reading) -> list[Slice]:
     """Predict along every line through the centre."""
-    posterior = reading.posterior
+    posterior = reading.unwarped
     reading.progress("predicting along the parameters")
     return [Slice(line, posterior.predict(line.encoded).quantile(QUANTILES)) for line in lines_of(reading)]
+
+
+def model_drawn(reading: Reading) -> str:
+    """Say whether the model is another one than that of the suggestions."""
+    return " The model is that of the study without its warp." if has_warp(reading.posterior) else ""
 
 
 def slices(reading: Reading) -> Iterator[Block]:
@@ -62,7 +68,7 @@ def slices(reading: Reading) -> Iterator[Block]:
         f"The latent function, without the noise of observations, through {centre.what}: one parameter varies, the "
         "others stay. Median, and bands of 50% and 90% of the posterior. The dashed line is the value of the "
         "configuration; ticks at the bottom are the values of all trials of the fit. All figures have one vertical "
-        "scale."
+        f"scale.{model_drawn(reading)}"
     )
     low, high, clipped = _limits(along)
     yield Drawings([_draw_slice(reading, part, (low, high), k) for k, part in enumerate(along)])
