@@ -89,7 +89,8 @@ plt.show()
 # `predict` returns the latent function at any configurations, with its uncertainty. The model of a study has a warp, a
 # transformation of the values that compresses large ones, so the distribution of a prediction is skewed. `quantile` and
 # `interval` describe it. `centre_and_spread` returns the median and its distance to the 16% quantile; `mean` and `sd`
-# are the moments.
+# are the moments. The warp fits the values near the best one. When a study has converged, predictions far from its
+# trials become poor, and `result.posterior(warped=False)` draws the whole space better.
 
 # %%
 axis = np.linspace(0, 1, n_grid)
