@@ -32,6 +32,7 @@ from slayr_py.errors import DataError, did_you_mean
 from slayr_py.inference import (
     Chains,
     Moments,
+    hazard,
     log_cdf,
     log_h,
     log_h_over_phi,
@@ -368,7 +369,7 @@ class ProbabilityOfImprovement(_Improvement):
 
     @override
     def _log_terms(self, z: FloatArray, sd: FloatArray, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
-        by_z = np.exp(-log_mills(z))
+        by_z = hazard(z)
         return log_cdf(z), -by_z / sd, -by_z * z / sd
 
 
@@ -431,6 +432,8 @@ class _LogOptimisticImprovement(LowerConfidenceBound):
     A factor needs a positive criterion. The positive part of the improvement (as in SMAC3, for piBO) has no slope where
     it is 0, so that a smooth function replaces it: (d + sqrt(d^2 + s^2)) / 2 with s = `_SMOOTHED`.
     """
+
+    is_logarithm: ClassVar[bool] = True
 
     @override
     def transformed_with_gradient(self, moments: Moments, state: State) -> tuple[FloatArray, FloatArray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from slayr_py.acquisition.functions import SMALLEST_VARIANCE, log_mean_exp
-from slayr_py.inference import Posterior, Predictor, log_cdf, log_mills, log_sum_exp
+from slayr_py.inference import Posterior, Predictor, hazard, log_cdf, log_sum_exp
 from slayr_py.space import Encoded, FloatArray
 
 WANTED_SUCCESS = 0.5  # measured in docs/decisions/failures.md
@@ -86,7 +86,7 @@ class Below(Law):
     def log_terms_with_gradient(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
         moments = self.predictor.moments_with_gradient(encoded)
         u, spread = self._standardise(moments.mean, moments.variance)
-        by_u = np.exp(-log_mills(u))
+        by_u = hazard(u)
         by_mean = -by_u / spread
         by_variance = -by_u * u / (2 * np.square(spread))
         gradient = by_mean[..., None] * moments.mean_gradient + by_variance[..., None] * moments.variance_gradient
@@ -169,8 +169,15 @@ def log_probability_feasible(
     At most ``n_draws`` draws of each are used, by default all.
     """
     models = [Feasibility.of(each, encoded[:0], n_draws or each.n_draws) for each in posteriors]
-    parts = (np.concatenate(list(map(model.log_probability, blocks_of(encoded)))) for model in models)
-    return np.asarray(sum(parts, np.zeros(len(encoded))))
+    return log_probability_of(models, encoded)
+
+
+def log_probability_of(models: Iterable[Feasibility], encoded: Encoded) -> FloatArray:
+    """Return the log probability (m,) that all of some models predict feasibility, in blocks of configurations."""
+    total = np.zeros(len(encoded))
+    for model in models:
+        total += np.concatenate([model.log_probability(block) for block in blocks_of(encoded)] or [total])
+    return total
 
 
 def blocks_of(encoded: Encoded) -> list[Encoded]:

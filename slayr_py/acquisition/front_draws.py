@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from slayr_py.acquisition.boxes import hypervolume, non_dominated
 from slayr_py.acquisition.candidates import Candidates, candidates
 from slayr_py.acquisition.drawn_minima import functions_of
-from slayr_py.acquisition.feasibility import Feasibility, infeasible
+from slayr_py.acquisition.feasibility import Feasibility, infeasible, log_probability_of
 from slayr_py.acquisition.identity import keys
 from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, Fixed, FloatArray
@@ -165,8 +165,7 @@ class FrontTask:
         centre, spread = self._centres_and_spreads(encoded)
         values = centre - np.array(_OPTIMISTIC)[:, None, None] * spread
         if self.feasibility:
-            log_probability = sum(model.log_probability(encoded) for model in self._models)
-            values[log_probability < np.log(_FEASIBLE)[:, None]] = np.inf
+            values[log_probability_of(self._models, encoded) < np.log(_FEASIBLE)[:, None]] = np.inf
         return values
 
 

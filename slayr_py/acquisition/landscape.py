@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slayr_py.acquisition.cost import Cost
-from slayr_py.acquisition.feasibility import Feasibility
+from slayr_py.acquisition.feasibility import Feasibility, log_probability_of
 from slayr_py.acquisition.identity import Taken
 from slayr_py.acquisition.interior import Interior
 from slayr_py.acquisition.merit import Merit
@@ -91,7 +91,7 @@ class Landscape:
 
     def probability(self, encoded: Encoded) -> float:
         """Return the probability that one configuration is feasible; 1 without models."""
-        return float(np.exp(sum(model.log_probability(encoded)[0] for model in self.feasibility)))
+        return float(np.exp(log_probability_of(self.feasibility, encoded)[0]))
 
     def relax(self) -> Landscape:
         """Return the same landscape with continuous integers."""

@@ -14,7 +14,6 @@ from typing import NamedTuple, TypedDict
 import numpy as np
 import pandas as pd
 from ConfigSpace import Configuration
-from numpy.typing import NDArray
 from typing_extensions import Unpack
 
 from slayr_py.acquisition.boxes import non_dominated
@@ -22,7 +21,7 @@ from slayr_py.acquisition.candidates import Candidates, best_first, candidates
 from slayr_py.acquisition.cost import Cost
 from slayr_py.acquisition.criteria import Acquisition, NoCriterion, State, from_name
 from slayr_py.acquisition.effort import DEFAULT, Effort
-from slayr_py.acquisition.feasibility import Feasibility
+from slayr_py.acquisition.feasibility import Feasibility, log_probability_of
 from slayr_py.acquisition.identity import NEIGHBOURHOOD, Taken, distinct
 from slayr_py.acquisition.interior import Interior
 from slayr_py.acquisition.landscape import Landscape, blocks
@@ -464,13 +463,14 @@ class AcquisitionSearch:
         if self.models and counts.any():
             least = _INFEASIBLE if has_best else 0.5
             models = [Feasibility.of(each, running[:0], _FEW) for each in self.feasibility] if has_best else self.models
-            counts &= sum(model.log_probability(running) for model in models) >= np.log(least)
+            counts &= log_probability_of(models, running) >= np.log(least)
         return running[np.flatnonzero(counts)] if counts.any() else None
 
     def run(self, merit: Merit, rng: np.random.Generator, least_feasible: float) -> tuple[Found, str]:
         """Return the configuration to suggest, and the reason if it is not the maximum."""
         first = self.posteriors[0]
-        doubtful = _doubtful(self.models, first.train) | ~first.encoder.inside(first.train, recorded=True)
+        doubtful = log_probability_of(self.models, first.train) < np.log(0.5)
+        doubtful |= ~first.encoder.inside(first.train, recorded=True)
         front = None
         y = merit.means(first.train)
         if y is None:
@@ -513,12 +513,6 @@ class AcquisitionSearch:
         factors = (found.interior, found.new)
         scale = math.prod(each.improvement_scale for each in predictors)
         return Suggestion(config, found.value, tuple(predicted), error, found.feasible, note, cost, *factors, scale)
-
-
-def _doubtful(models: Sequence[Feasibility], train: Encoded) -> NDArray[np.bool_]:
-    """Return the observations (n,) that are infeasible with a probability above 1/2."""
-    unknown = np.zeros(len(train))
-    return np.asarray(sum((model.log_probability(train) for model in models), unknown) < np.log(0.5))
 
 
 class Found(NamedTuple):

@@ -18,6 +18,7 @@ from slayr_py.inference.normal import (
     TAIL,
     bracket_series,
     expected_positive_part,
+    hazard,
     log_cdf,
     log_h,
     log_h_over_phi,

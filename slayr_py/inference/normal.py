@@ -58,6 +58,11 @@ def log_mills(z: FloatArray) -> FloatArray:
     return np.where(z > -1.0, log_cdf(z) - log_phi(z), np.log(mills(np.minimum(z, -1.0))))
 
 
+def hazard(z: FloatArray) -> FloatArray:
+    """Return phi(z) / Phi(z), the derivative of log Phi, accurate in the lower tail."""
+    return np.asarray(np.sqrt(2 / np.pi) / erfcx(-z / np.sqrt(2)))
+
+
 def mills(z: FloatArray) -> FloatArray:
     """Return Phi(z) / phi(z) for z <= 0; its value at 0 above."""
     return np.asarray(0.5 * SQRT_2PI * erfcx(-np.minimum(z, 0.0) / np.sqrt(2)))

@@ -133,6 +133,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         InferenceError
             If Stan fails.
         """
+        self.__dict__.pop("posterior_", None)  # with new columns it would give wrong predictions, if this fit fails
         X = self._read_dates(X)
         table, targets = self._training_data(X, y)
         names = [str(name) for name in getattr(self, "feature_names_in_", ())]
@@ -252,7 +253,7 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         DataError, ValueError
             For illegal rows or a category that the training data lack.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "posterior_")
         X = self._times.numbers(X)
         if self._features.categorical:
             return self._features.encode(_two_dimensional(validate_data(self, X, reset=False, skip_check_array=True)))

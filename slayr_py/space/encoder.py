@@ -210,9 +210,7 @@ class Encoder(Layout):
         """
         if set(names) == set(self.logarithmic):
             return self
-        other = copy(self)
-        other.__dict__.pop("unconstrained", None)
-        other.__dict__.pop("exchanges", None)
+        other = self._copied()
         other.logarithmic = tuple(name for name in self.names if name in names)
         on = {d.name: d.rescaled() for d in self._declared if d.name in names}
         if unknown := sorted(name for name in names if on.get(name) is None):
@@ -432,10 +430,16 @@ class Encoder(Layout):
     @cached_property
     def unconstrained(self) -> Encoder:
         """The encoder without constraints on inputs."""
-        whole = copy(self)
-        whole.__dict__.pop("unconstrained", None)
+        whole = self._copied()
         whole.region = None
         return whole
+
+    def _copied(self) -> Encoder:
+        """Return a copy without the values that are cached."""
+        other = copy(self)
+        for name in ("unconstrained", "exchanges"):
+            other.__dict__.pop(name, None)
+        return other
 
     @cached_property
     def exchanges(self) -> list[tuple[list[int], FloatArray]]:

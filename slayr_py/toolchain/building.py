@@ -263,7 +263,7 @@ def _stanc_arguments(options: Options, cpp_options: Options | None) -> tuple[str
     arguments = {
         f"--{key}" if value is True else f"--{key}={value}"
         for key, value in options.items()
-        if value not in (None, False)
+        if value is not None and value is not False
     }
     if (cpp_options or {}).get("USER_HEADER"):
         arguments.add("--allow-undefined")

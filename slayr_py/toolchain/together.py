@@ -2,12 +2,14 @@
 
 Most of the time of a compiler goes into the headers of Stan and into templates that all programs instantiate alike. One
 executable for all programs therefore takes about half of the time of one for each. It selects the program by the name
-with which it is called; the cache has a hard link to it under the name of each program.
+with which it is called; the cache has a hard link to it under the name of each program, or a copy where links are
+impossible.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -77,9 +79,17 @@ def compile_together(builds: Sequence[Build], on_progress: Callable[[str], None]
             for build, program in zip(builds, programs, strict=True):
                 work = folder / program.key
                 work.mkdir()
-                os.link(exe, work / program.name)
+                _duplicate(exe, work / program.name)
                 build.publish(program, work, together=True)
     return True
+
+
+def _duplicate(exe: Path, other: Path) -> None:
+    """Make another file of an executable: a link, or a copy on a file system without links between folders."""
+    try:
+        os.link(exe, other)
+    except OSError:
+        shutil.copy2(exe, other)
 
 
 def compile_executable(builds: Sequence[Build], folder: Path) -> Path:

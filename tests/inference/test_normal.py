@@ -3,7 +3,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 
-from slayr_py.inference.normal import log_h, log_h_over_phi, log_mills
+from slayr_py.inference.normal import hazard, log_h, log_h_over_phi, log_mills
 
 
 def test_log_h_agrees_with_fifty_digits():
@@ -36,4 +36,5 @@ def test_ratios_to_the_density_agree_with_fifty_digits():
     wanted = np.array([[float(value) for value in exact(x)] for x in z]).T
     # Near 1 the relative error of a logarithm grows; its absolute error is that of the argument.
     np.testing.assert_allclose(log_mills(z), wanted[0], rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(np.log(hazard(z)), -wanted[0], rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(log_h_over_phi(z), wanted[1], rtol=1e-11, atol=1e-12)

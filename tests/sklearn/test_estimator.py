@@ -394,6 +394,15 @@ def test_the_same_seed_gives_the_same_fit(fitted, numbers):
     assert not np.array_equal(other.predict(numbers[0]), fitted.predict(numbers[0]))
 
 
+def test_a_fit_that_fails_leaves_no_posterior_of_other_columns(numbers):
+    X, y = numbers
+    estimator = BayesianGPRegressor(method="map", random_state=1).fit(X, y)
+    with pytest.raises(sl.DataError, match="unknown kernel"):
+        estimator.set_params(kernel="nonsense").fit(10 * X, y)
+    with pytest.raises(NotFittedError):
+        estimator.predict(X)
+
+
 def test_pickles(fitted, table):
     X = smooth(seed=3)[0]
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))

@@ -216,6 +216,18 @@ def test_programs_that_are_compiled_together_are_one_executable_with_a_name_each
     assert not compile_program(third).together and compilations() == 2
 
 
+def test_programs_that_are_compiled_together_are_copies_where_links_are_impossible(
+    scripted, source, compilations, monkeypatch
+):
+    def refuse(*arguments):
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert compile_together([prepare_build(source, (), None, None, None)])
+    program = compile_program(source)
+    assert compilations() == 1 and program.together and os.access(program.exe, os.X_OK)
+
+
 @pytest.mark.usefixtures("own_cache", "no_cmdstan")
 def test_the_code_does_not_depend_on_the_place_of_the_sources(tmp_path):
     """Two builds of a wheel have the same bytes."""

@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr, owens_t
+from scipy.special import log_ndtr, ndtr, owens_t
 
 from slayr_py.inference.modes.triangular import solve_lower
-from slayr_py.inference.normal import log_phi
+from slayr_py.inference.normal import hazard, log_phi
 from slayr_py.space import FloatArray
 
 _NO_WEIGHT = 1e-30  # added to the sum of weights, which is 0 far from all observations
@@ -85,8 +85,8 @@ class Skewness:
         precision = np.diagonal(inverse, axis1=1, axis2=2)[:, :n]
         sd = np.sqrt(1 + np.maximum(1 / precision - noise, 0.0))
         margin = y * (targets[:, :n] - weights[:, :n] / precision) / sd
-        hazard = _hazard(margin)
-        cumulant = hazard * ((hazard + margin) * (2 * hazard + margin) - 1)
+        ratio = hazard(margin)
+        cumulant = ratio * ((ratio + margin) * (2 * ratio + margin) - 1)
         # delta, by a formula that keeps |rho| < 1 also if EP has not converged
         return cls(inverse, y / (precision * sd), margin, cumulant, precision * np.square(sd))
 
@@ -158,7 +158,7 @@ class _Skewed:
         self.variance = variance
         self.rho = rho
         self.k = k
-        self.hazard = _hazard(k)
+        self.hazard = hazard(k)
         self.lost = self.hazard * (self.hazard + k)
         self.left = 1 - np.square(rho) * self.lost
         self.c = np.sqrt(variance / self.left)
@@ -184,11 +184,6 @@ class _Skewed:
         return by_h / self.c, by_log_c / (2 * self.variance), by_rho, by_k + by_limit - self.hazard
 
 
-def _hazard(k: FloatArray) -> FloatArray:
-    """Return phi(k) / Phi(k), accurate in the lower tail."""
-    return np.asarray(np.sqrt(2 / np.pi) / erfcx(-k / np.sqrt(2)))
-
-
 def _log_orthant(h: FloatArray, k: FloatArray, rho: FloatArray) -> FloatArray:
     """Return the log probability that two standard normal variables of correlation rho are below h and k.
 
@@ -205,7 +200,7 @@ def _log_orthant(h: FloatArray, k: FloatArray, rho: FloatArray) -> FloatArray:
     values = np.log(np.where(small, 1.0, joint))
     lower = np.minimum(h, k)[small]
     upper = np.maximum(h, k)[small]
-    hazard = _hazard(lower)
-    spread = np.sqrt(1 - np.square(rho[small]) * np.minimum(hazard * (hazard + lower), 1.0))
-    values[small] = log_ndtr(lower) + log_ndtr((upper + rho[small] * hazard) / spread)
+    ratio = hazard(lower)
+    spread = np.sqrt(1 - np.square(rho[small]) * np.minimum(ratio * (ratio + lower), 1.0))
+    values[small] = log_ndtr(lower) + log_ndtr((upper + rho[small] * ratio) / spread)
     return values

@@ -68,15 +68,24 @@ class FeasibilityModels:
         fits.cache.leave_room_for(len(models))
         return [fits.fit(name, gp, results, options) for name, gp, results in models]
 
-    def _models(self, fits: OutputFits, penalties: Sequence[int]) -> Iterator[tuple[str, GaussianProcess, Results]]:
+    def data(self, study: Study, penalties: Sequence[int]) -> dict[str, Results]:
+        """Return what the models are fitted to, by their names; values of constraints are not compressed."""
+        found = {}
         if self.failures == "learn":
-            results = outcomes(fits.study, self.encoder.space, penalties)
+            results = outcomes(study, self.encoder.space, penalties)
             if 0 < results.values.sum() < len(results.values):
-                yield SUCCESS, GaussianProcess(self.encoder, self.kernel, likelihood="probit"), results
+                found[SUCCESS] = results
+        for constraint, results in constraint_results(study, self.encoder.space).items():
+            found[f"{_CONSTRAINT}{constraint}"] = results
+        return found
+
+    def _models(self, fits: OutputFits, penalties: Sequence[int]) -> Iterator[tuple[str, GaussianProcess, Results]]:
         gp = GaussianProcess(self.encoder, self.kernel, self.priors)
-        for constraint, results in constraint_results(fits.study, self.encoder.space).items():
-            name = f"{_CONSTRAINT}{constraint}"
-            yield name, gp, compressed_unless_better(fits.study, name, gp, results, self.forms)
+        for name, results in self.data(fits.study, penalties).items():
+            if name == SUCCESS:
+                yield name, GaussianProcess(self.encoder, self.kernel, likelihood="probit"), results
+            else:
+                yield name, gp, compressed_unless_better(fits.study, name, gp, results, self.forms)
 
 
 def believed(
@@ -90,7 +99,7 @@ def believed(
     """
     usable = observed[0].usable(train, fixed)
     rows = np.flatnonzero(usable if usable.any() else observed[0].feasible)
-    if models.keys() <= {SUCCESS} or not len(rows):
+    if not of_constraints(models) or not len(rows):
         return observed
     feasible = np.zeros(len(train), dtype=np.bool_)
     feasible[rows[is_likely(probability_of_constraints(models, train[rows]))]] = True
@@ -99,9 +108,13 @@ def believed(
 
 def probability_of_constraints(models: Mapping[str, Posterior], encoded: Encoded) -> FloatArray:
     """Return the probability (m,) that all constraints hold, 1 if none of the models is of a constraint."""
-    constraints = [model for name, model in models.items() if name != SUCCESS]
     with one_thread():  # as in the search that follows, so that the last bits do not depend on the machine
-        return np.exp(log_probability_feasible(constraints, encoded))
+        return np.exp(log_probability_feasible(of_constraints(models), encoded))
+
+
+def of_constraints(models: Mapping[str, Posterior]) -> list[Posterior]:
+    """Return the models of constraints among those of feasibility."""
+    return [model for name, model in models.items() if name != SUCCESS]
 
 
 def is_likely(probability: FloatArray) -> NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from optuna import Study
 
 from slayr_py.inference import Posterior
 from slayr_py.study.storage.attributes import suggestion_record
+from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.suggestion import Predicted, SuggestionRecord
 from slayr_py.study.storage.trials import Observations
 
@@ -27,7 +28,7 @@ def prediction_error(study: Study, posterior: Posterior, observed: Observations,
     of the predicted standard deviation, of the spread of a new observation there under the present posterior, and of
     the known error of the value. It is 0 before the first suggestion by a model.
     """
-    trials = study.get_trials(deepcopy=False)
+    trials = trials_of(study)
     records = [_predicted(suggestion_record(trials[number]), objective) for number in observed.numbers]
     known = {row: record for row, record in enumerate(records) if record is not None}
     if not known:

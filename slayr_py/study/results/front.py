@@ -8,6 +8,7 @@ from contextlib import suppress
 import numpy as np
 import pandas as pd
 from ConfigSpace import ConfigurationSpace
+from numpy.typing import NDArray
 from optuna import Study
 from optuna.trial import FrozenTrial
 
@@ -16,13 +17,14 @@ from slayr_py.arguments import check_integer, check_probability
 from slayr_py.errors import DataError, SlayrError
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
+from slayr_py.study.model.feasibility import believed, of_constraints
 from slayr_py.study.model.incumbent import front_task
-from slayr_py.study.results.recommendation import comparable_rows, is_exact, is_noisy
+from slayr_py.study.results.recommendation import comparable_rows, is_declared_noisy, is_exact, is_noisy
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
 from slayr_py.study.sampler import declared_space_of, fixed_for_results, space_of, warn_of_forgotten_functions
 from slayr_py.study.storage.far_values import compress_far
 from slayr_py.study.storage.objectives import check_several, default_reference, given_reference, goals_of
-from slayr_py.study.storage.trials import observations, observations_of_all, were_searched
+from slayr_py.study.storage.trials import Observations, observations, observations_of_all, were_searched
 from slayr_py.threads import one_thread
 
 Reference = Mapping[str, float] | Sequence[float]
@@ -77,20 +79,25 @@ def hypervolume_curve(study: Study, reference: Reference) -> list[float]:
     return curve
 
 
-def front_probabilities(study: Study, posteriors: Sequence[Posterior], n: int, seed: int) -> pd.DataFrame:
+def front_probabilities(
+    study: Study, posteriors: Sequence[Posterior], feasibility: Mapping[str, Posterior], n: int, seed: int
+) -> pd.DataFrame:
     """Return the probability that each configuration is on the front of the latent functions.
 
     They are those of the feasible trials that have the fixed values of the study's sampler, as for `front_table`. The
     values of objectives without noise are those of the functions, so that each probability is 0 or 1. Of noisy ones n
     functions of each objective are drawn jointly at the configurations. The posteriors of the objectives are
     independent, so that the k-th functions make one joint draw. They have the posterior standard deviations without an
-    inflation, which is measured at configurations before their evaluation.
+    inflation, which is measured at configurations before their evaluation. The constraints of a study that is declared
+    noisy are drawn too: a configuration that violates one of the k-th functions is not on the k-th front.
 
     Parameters
     ----------
     study : optuna.Study
     posteriors : sequence of Posterior
         Of each objective, given all finished trials; unused for objectives without noise.
+    feasibility : mapping of str to Posterior
+        Models of failures and constraints, by name; unused unless the study is declared noisy.
     n : int
         Number of functions; the standard error of a probability is at most 0.5 / sqrt(n).
     seed : int
@@ -107,29 +114,41 @@ def front_probabilities(study: Study, posteriors: Sequence[Posterior], n: int, s
         on_front = non_dominated(sign * np.array([trial.values for trial in trials]))
         table = pd.DataFrame({"number": [trial.number for trial in trials], "probability": on_front.astype(np.float64)})
     else:
-        table = _drawn_front(study, posteriors, n, seed)
+        table = _drawn_front(study, posteriors, feasibility, n, seed)
     params = trials_table(study).set_index("number").filter(regex="^params_")
     table = table.join(params, on="number")
     return table.sort_values("probability", ascending=False, kind="stable").reset_index(drop=True)
 
 
-def _drawn_front(study: Study, posteriors: Sequence[Posterior], n: int, seed: int) -> pd.DataFrame:
+def _drawn_front(
+    study: Study, posteriors: Sequence[Posterior], feasibility: Mapping[str, Posterior], n: int, seed: int
+) -> pd.DataFrame:
     """Return number and probability of the trials, from functions at their distinct configurations."""
     encoder = posteriors[0].encoder
     observed = observations(study, encoder.space)
     rows = comparable_rows(study, observed)
     same = keys(encoder.encode([observed.configs[row] for row in rows]))
     configs = {key: observed.configs[row] for key, row in zip(same, rows, strict=True)}
-    goals = goals_of(study)
-    seeds = [int(stream.generate_state(1)[0]) for stream in np.random.SeedSequence(seed).spawn(len(goals))]
-    drawn = [
-        goal.sign * posterior.sample(list(configs.values()), n, stream)
-        for goal, posterior, stream in zip(goals, posteriors, seeds, strict=True)
-    ]
-    shares = np.mean([non_dominated(values) for values in np.stack(drawn, axis=2)], axis=0)
+    signs = [goal.sign for goal in goals_of(study)]
+    constraints = of_constraints(feasibility) if is_declared_noisy(study) else []
+    models = [*posteriors, *constraints]
+    seeds = [int(stream.generate_state(1)[0]) for stream in np.random.SeedSequence(seed).spawn(len(models))]
+    drawn = [model.sample(list(configs.values()), n, stream) for model, stream in zip(models, seeds, strict=True)]
+    values = np.stack([sign * each for sign, each in zip(signs, drawn, strict=False)], axis=2)
+    feasible = np.ones(values.shape[:2], dtype=np.bool_)
+    for each in drawn[len(signs) :]:
+        feasible &= each <= 0
+    shares = np.mean([_on_front(*draw) for draw in zip(values, feasible, strict=True)], axis=0)
     probability = dict(zip(configs, shares, strict=True))
     numbers = [observed.numbers[row] for row in rows]
     return pd.DataFrame({"number": numbers, "probability": [probability[key] for key in same]})
+
+
+def _on_front(values: FloatArray, feasible: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which of n configurations are feasible and on the front of such ones; ``values`` are (n, p)."""
+    on_front = np.zeros(len(values), dtype=np.bool_)
+    on_front[feasible] = non_dominated(values[feasible])
+    return on_front
 
 
 def with_probabilities(table: pd.DataFrame, probabilities: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -151,7 +170,7 @@ def with_probabilities(table: pd.DataFrame, probabilities: pd.DataFrame) -> tupl
 def front_band(
     study: Study,
     posteriors: Sequence[Posterior],
-    feasibility: Sequence[Posterior],
+    feasibility: Mapping[str, Posterior],
     probability: float,
     n: int,
     seed: int,
@@ -168,7 +187,9 @@ def front_band(
     ----------
     study : optuna.Study
         With two objectives and a feasible trial.
-    posteriors, feasibility : sequence of Posterior
+    posteriors : sequence of Posterior
+    feasibility : mapping of str to Posterior
+        Models of failures and constraints, by name.
     probability : float
         Probability of the band at each value, in (0, 1).
     n : int
@@ -196,9 +217,11 @@ def front_band(
     probability = check_probability("probability", probability)
     n = check_integer("n", n, minimum=2)
     fixed = fixed_for_results(study, posteriors[0].encoder)
-    observed = observations_of_all(study, posteriors[0].encoder.space)
-    noisy = is_noisy(study)
-    task = front_task(study, observed, posteriors, feasibility, fixed, noisy, reference)
+    observed: Sequence[Observations] = observations_of_all(study, posteriors[0].encoder.space)
+    if is_declared_noisy(study):
+        observed = believed(observed, feasibility, posteriors[0].encoder.encode(observed[0].configs), fixed)
+    models = list(feasibility.values())
+    task = front_task(study, observed, posteriors, models, fixed, is_noisy(study), reference)
     if task is None:
         raise DataError(f"study {study.study_name!r} has no feasible trial with finite values")
     warn_of_forgotten_functions(study)

@@ -8,20 +8,20 @@ constraints: of those that seem to be satisfied, the best objective belongs to o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import ConfigurationSpace
 from optuna import Study
 from optuna.trial import FrozenTrial
 from typing_extensions import Unpack
 
 from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, FitKeywords, GaussianProcess, Method, Posterior, recorded_model
-from slayr_py.space import Encoder, FloatArray
+from slayr_py.space import Encoder
 from slayr_py.study.inferred_space import InferredSpace
-from slayr_py.study.model.feasibility import Failures, is_likely, probability_of_constraints
+from slayr_py.study.model.feasibility import Failures, believed, probability_of_constraints
 from slayr_py.study.model.fit_cache import FitCache
 from slayr_py.study.model.options import LOOP_OPTIONS, SamplerOptions
 from slayr_py.study.model.output_fits import OutputFits
@@ -33,11 +33,11 @@ from slayr_py.study.results.refits import (
     fitted_numbers,
     last_feasibility,
     last_fitted,
-    last_penalties,
     recorded_fits,
+    trials_of_feasibility,
 )
 from slayr_py.study.results.tables import comparable_trials, feasible_trials, fixed_values_text
-from slayr_py.study.sampler import declared_space_of, space_of, stan_sampler_of, within_of
+from slayr_py.study.sampler import declared_space_of, fixed_for_results, space_of, stan_sampler_of, within_of
 from slayr_py.study.storage.attributes import ignores_failures, study_record
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.objectives import Goal, goal_of
@@ -134,7 +134,13 @@ def recommend(study: Study, posterior: Posterior) -> Recommendation:
     posterior : Posterior
         Of its values.
     """
-    observed = observations(study, posterior.encoder.space)
+    encoder = posterior.encoder
+    observed = observations(study, encoder.space)
+    models: dict[str, Posterior] = {}
+    if is_declared_noisy(study) and constraint_results(study, encoder.space):
+        models = feasibility_of_all(study, encoder)
+        fixed = fixed_for_results(study, encoder)
+        (observed,) = believed([observed], models, encoder.encode(observed.configs), fixed)
     first: dict[str, int] = {}
     for row in comparable_rows(study, observed):
         first.setdefault(repr(to_params(observed.configs[row])), row)
@@ -144,20 +150,10 @@ def recommend(study: Study, posterior: Posterior) -> Recommendation:
     rows = list(first.values())
     configs = [observed.configs[row] for row in rows]
     means, sds = posterior.predict(configs).centre_and_spread()
-    feasible = _probability_feasible(study, posterior.encoder, observed, configs)
-    likely = is_likely(feasible)
-    best = int(np.argmin(np.where(likely, -means if observed.maximize else means, np.inf)))
+    best = int(np.argmax(means) if observed.maximize else np.argmin(means))
     found = to_params(configs[best]), float(means[best]), float(sds[best]), observed.numbers[rows[best]]
-    return Recommendation(*found, float(feasible[best]))
-
-
-def _probability_feasible(
-    study: Study, encoder: Encoder, observed: Observations, configs: Sequence[Configuration]
-) -> FloatArray:
-    """Return the probability that the constraints hold at n configurations, (n,); 1 if they are exact."""
-    if not is_declared_noisy(study) or not constraint_results(study, encoder.space):
-        return np.ones(len(configs))
-    return probability_of_constraints(_present_feasibility(study, encoder, observed), encoder.encode(configs))
+    feasible = probability_of_constraints(models, encoder.encode([configs[best]]))
+    return Recommendation(*found, float(feasible[0]))
 
 
 def posterior_of_all(
@@ -243,32 +239,23 @@ def _fitted(model: SpaceModel, study: Study, seed: int, goal: Goal, **fit: Unpac
     return model.fit(study, stan_seed_of(seed), goal, **fit)
 
 
-def _present_feasibility(study: Study, encoder: Encoder, observed: Observations) -> dict[str, Posterior]:
-    """Return the models of failures and constraints given all finished trials, which are ``observed``, by name."""
-    numbers = fitted_numbers(study) if _inferred_in(study, encoder.space) is None else []
-    if numbers and recorded_fits(study, numbers[-1]).numbers == observed.numbers:
-        return feasibility_of_all(study, encoder)
-    return _fitted_feasibility(study, encoder, observed.penalties)
-
-
 def feasibility_of_all(study: Study, encoder: Encoder) -> dict[str, Posterior]:
-    """Return the models of failures and constraints behind the last fitted suggestion, by name.
+    """Return the models of failures and constraints given all finished trials, by name.
 
-    They are fitted anew, to all finished trials, if other trials than then count as failures because of their values:
-    the model of the objective does not know these. So are those of inferred parameters, in the space of the posterior,
-    and those with other scales than the posterior, whose ``encoder`` is given.
+    If those behind the last fitted suggestion have seen all of these trials, and have the scales of the ``encoder``,
+    that of the posterior of the objective, their fits are repeated. Otherwise they are fitted anew, and always those of
+    inferred parameters.
     """
+    inferred = _inferred_in(study, encoder.space)
+    model, seed = inferred or _declared_or_recorded(study)
     penalties = observations(study, encoder.space).penalties
-    if _inferred_in(study, encoder.space) is None and penalties == last_penalties(study):
-        last = last_feasibility(study)
-        if all(each.encoder.logarithmic == encoder.logarithmic for each in last.values()):
-            return last
-    return _fitted_feasibility(study, encoder, penalties)
-
-
-def _fitted_feasibility(study: Study, encoder: Encoder, penalties: Sequence[int]) -> dict[str, Posterior]:
-    """Fit the models of failures and constraints to all finished trials, with the scales of the encoder."""
-    model, seed = _inferred_in(study, encoder.space) or _declared_or_recorded(study)
+    if inferred is None:
+        data = model.proposer.feasibility.data(study, penalties)
+        seen = {name: (results.numbers, list(results.penalties)) for name, results in data.items()}
+        if seen == trials_of_feasibility(study):
+            last = last_feasibility(study)
+            if all(each.encoder.logarithmic == encoder.logarithmic for each in last.values()):
+                return last
     try:
         model = model.rescaled(encoder.logarithmic)
     except DataError:  # the study was resumed with a kernel that was learned on the declared scales

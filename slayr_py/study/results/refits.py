@@ -24,7 +24,7 @@ from slayr_py.inference import (
     replay as replay_record,
 )
 from slayr_py.study.model.costs import fit_name
-from slayr_py.study.model.feasibility import SUCCESS, feasibility_results
+from slayr_py.study.model.feasibility import feasibility_results
 from slayr_py.study.sampler import within_of
 from slayr_py.study.storage.attributes import FIT_KEY, suggestion_record
 from slayr_py.study.storage.costs import log_costs
@@ -161,10 +161,18 @@ def last_feasibility(study: Study) -> dict[str, Posterior]:
     return feasibility_of(study, numbers[-1]) if numbers else {}
 
 
-def last_penalties(study: Study) -> list[int]:
-    """Return the numbers of the complete trials that count as failures in `last_feasibility`."""
-    numbers = fitted_numbers(study)
-    return _penalties(suggestion_record(_trial(study, numbers[-1])), SUCCESS) if numbers else []
+def trials_of_feasibility(study: Study) -> dict[str, tuple[list[int], list[int]]]:
+    """Return what the models of `last_feasibility` were fitted to, by their names.
+
+    They are the numbers of their trials, and of the complete ones among these that count as failures.
+    """
+    if not (numbers := fitted_numbers(study)):
+        return {}
+    trial = _trial(study, numbers[-1])
+    record = suggestion_record(trial)
+    with _report_damage(study, trial.number):
+        fits = {name: stored(trial.user_attrs, keys(name)[0]) for name in record.get("conditions", {})}
+        return {name: (from_ranges(fit["trials"]), _penalties(record, name)) for name, fit in fits.items()}
 
 
 def _penalties(record: SuggestionRecord, name: str) -> list[int]:

@@ -105,7 +105,7 @@ class Result:
         check_one_objective(self.study, _FRONT)
         if is_exact(self.study):
             return Recommendation.observed(self._best())
-        numbers = self._observed_numbers()
+        numbers = tuple(trial.number for trial in self.study.get_trials(deepcopy=False) if trial.state.is_finished())
         if numbers not in self._recommended:
             self._recommended[numbers] = recommend(self.study, self._posterior_of_all())
         return self._recommended[numbers]
@@ -168,10 +168,9 @@ class Result:
             raise DataError(f"study {self.study.study_name!r} has no feasible trial with finite values")
         seed = check_integer("seed", seed, minimum=0)
         n = check_integer("n", n)
-        posteriors = []
-        if not is_exact(self.study):
-            posteriors = [self._posterior_of_all(goal.number) for goal in goals_of(self.study)]
-        return front_probabilities(self.study, posteriors, n, seed)
+        if is_exact(self.study):
+            return front_probabilities(self.study, [], {}, n, seed)
+        return front_probabilities(self.study, *self._models(), n, seed)
 
     def front_band(
         self, probability: float = 0.9, n: int = 50, seed: int = 1, reference: Reference | None = None
@@ -205,9 +204,7 @@ class Result:
         """
         if self.front.empty:
             raise DataError(f"study {self.study.study_name!r} has no feasible trial with finite values")
-        posteriors = [self._posterior_of_all(goal.number) for goal in goals_of(self.study)]
-        feasibility = list(feasibility_of_all(self.study, posteriors[0].encoder).values())
-        return front_band(self.study, posteriors, feasibility, probability, n, seed, reference)
+        return front_band(self.study, *self._models(), probability, n, seed, reference)
 
     def hypervolume(self, reference: Reference) -> float:
         """Return the volume that the trials dominate within a reference point.
@@ -477,6 +474,11 @@ class Result:
         """Return the numbers of the trials that a model is fitted to: first of the objective, then of success only."""
         observed = observations(self.study, self.space)
         return *observed.numbers, *observed.penalties
+
+    def _models(self) -> tuple[list[Posterior], dict[str, Posterior]]:
+        """Return the posterior of each objective, and the models of failures and constraints by name."""
+        posteriors = [self._posterior_of_all(goal.number) for goal in goals_of(self.study)]
+        return posteriors, feasibility_of_all(self.study, posteriors[0].encoder)
 
     def _posterior_of_all(self, objective: int | str | None = None, warped: bool = True) -> Posterior:
         """Return the posterior of an objective given all observations; fitted once with its warp, and once without."""

@@ -17,6 +17,7 @@ from slayr_py.space import FloatArray
 from slayr_py.study.storage.attributes import ERROR_KEY, is_history, is_ours, study_record, suggestion_record
 from slayr_py.study.storage.columns import OF_TRIALS, OF_TRIALS_PREFIXES
 from slayr_py.study.storage.objectives import finite_values
+from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.trials import Results, results_of, trial_configuration, was_evaluated
 
 SECONDS = "seconds"
@@ -60,7 +61,7 @@ def cost_of(trial: FrozenTrial, name: str) -> float | None:
 
 def cost_name(study: Study) -> str | None:
     """Return the name of the cost of a study: of its last suggestion with one, or of its start; None without costs."""
-    for trial in reversed(study.get_trials(deepcopy=False)):
+    for trial in reversed(trials_of(study)):
         record = suggestion_record(trial).get("cost")
         if isinstance(record, dict) and isinstance(record.get("name"), str):
             return str(record["name"])
@@ -94,13 +95,13 @@ def spent(study: Study, name: str) -> Spent:
 
 def without_cost(study: Study, name: str) -> list[int]:
     """Return the numbers of the complete trials without a cost that can be used; without past experiments."""
-    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    complete = trials_of(study, (TrialState.COMPLETE,))
     return [trial.number for trial in complete if cost_of(trial, name) is None and not is_history(trial)]
 
 
 def costs_of_trials(study: Study, name: str) -> dict[int, float]:
     """Return the cost of each finished trial by its number, NaN if it has none; without past experiments."""
-    finished = [trial for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()]
+    finished = [trial for trial in trials_of(study) if trial.state.is_finished()]
     known = {trial.number: cost_of(trial, name) for trial in finished if not is_history(trial)}
     return {number: math.nan if cost is None else cost for number, cost in known.items()}
 
@@ -112,7 +113,7 @@ def log_costs(study: Study, space: ConfigurationSpace, name: str, numbers: Conta
     of a part of its steps.
     """
     known: list[tuple[int, Any, float]] = []
-    for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)):
+    for trial in trials_of(study, (TrialState.COMPLETE, TrialState.FAIL)):
         if finite_values(trial) is None and not was_evaluated(trial):
             continue
         config = trial_configuration(trial, space)

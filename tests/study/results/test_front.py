@@ -56,14 +56,14 @@ def test_the_front_begins_with_the_best_first_value_also_if_larger_is_better():
 def test_the_probability_of_the_front_follows_the_directions_and_draws_each_objective_by_itself():
     study = told((1.0, 1.0), (1.5, 4.0), (3.0, 3.0), noisy=True)
     posteriors = [Certain([1.0, 1.5, 3.0]), Certain([1.0, 4.0, 3.0])]
-    table = front_probabilities(study, posteriors, 8, 1)
+    table = front_probabilities(study, posteriors, {}, 8, 1)
     assert table["number"].tolist() == [0, 2, 1] and table["probability"].tolist() == [1.0, 1.0, 0.0]
     assert posteriors[0].seeds != posteriors[1].seeds
 
 
 def test_without_noise_the_front_is_that_of_the_values():
     study = told((1.0, 1.0), (1.5, 4.0), (1.5, 4.0), (3.0, 3.0))
-    table = front_probabilities(study, [], 8, 1)
+    table = front_probabilities(study, [], {}, 8, 1)
     assert table["number"].tolist() == [0, 3, 1, 2]
     assert table["probability"].tolist() == [1.0, 1.0, 0.0, 0.0]
 
@@ -79,7 +79,7 @@ def test_the_probability_of_the_front_is_that_among_the_fixed_values(noisy):
     posteriors = [Certain([2.0, 3.0, 1.0]), Certain([2.0, 3.0, 3.0])]
     for posterior in posteriors:
         posterior.encoder = Encoder(space)
-    table = front_probabilities(study, posteriors, 8, 1)
+    table = front_probabilities(study, posteriors, {}, 8, 1)
     assert table["probability"].tolist() == [1.0, 1.0, 0.0]
     assert sorted(table["number"][:2]) == sorted(front_table(study)["number"])
 
@@ -89,7 +89,7 @@ def test_repetitions_have_the_same_probability_of_being_on_the_front():
     for x, values in ((0.2, (1.0, 1.0)), (0.2, (1.1, 1.2)), (0.8, (0.5, 3.0)), (0.2, (0.9, 1.1))):
         study.enqueue_trial({"x": x})
         tell(study, ask(study), values)
-    table = front_probabilities(study, [Certain([1.0, 0.5]), Certain([1.0, 3.0])], 8, 1)
+    table = front_probabilities(study, [Certain([1.0, 0.5]), Certain([1.0, 3.0])], {}, 8, 1)
     assert table["number"].tolist() == [0, 1, 3, 2] and table["probability"].tolist() == [1.0, 1.0, 1.0, 0.0]
 
 
@@ -145,9 +145,9 @@ def test_the_band_has_the_best_second_value_of_the_drawn_fronts(monkeypatch, dir
     monkeypatch.setattr(front, "front_task", lambda *_: task)
     monkeypatch.setattr(front, "draw_fronts", lambda *_: SimpleNamespace(fronts=drawn))
     posteriors = [Certain([1.0]), Certain([1.0])]
-    band = front_band(told((1.0, 1.0), directions=directions), posteriors, [], 0.8, 3, 1)
+    band = front_band(told((1.0, 1.0), directions=directions), posteriors, {}, 0.8, 3, 1)
     assert band[next(iter(directions))].tolist() == places
     np.testing.assert_allclose(band[["low", "median", "high"]], np.add.outer(median, [-0.4, 0.0, 0.4]))
     drawn[:] = [np.empty((0, 2))] * 3
-    nowhere = front_band(told((1.0, 1.0), directions=directions), posteriors, [], 0.8, 3, 1)
+    nowhere = front_band(told((1.0, 1.0), directions=directions), posteriors, {}, 0.8, 3, 1)
     np.testing.assert_array_equal(nowhere, [[reference[0], *[reference[1]] * 3]] * 3)

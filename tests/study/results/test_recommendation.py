@@ -10,9 +10,11 @@ import optuna
 import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
+from optuna.trial import TrialState
 
 from slayr_py.errors import DataError, InferenceError
 from slayr_py.inference import GaussianProcess
+from slayr_py.space import Encoder
 from slayr_py.study import Regret, Result, ask, create_study, minimize, space_of, tell
 from slayr_py.study.model.incumbent import counts_as_noisy
 from slayr_py.study.results import recommendation
@@ -80,8 +82,54 @@ def test_a_noisy_constraint_that_holds_by_luck_is_no_recommendation(levels, quic
     ask(study)
     suggested = suggestion_record(study.trials[-1])["acquisition"]
     assert suggested["best"] == pytest.approx(result.recommended.mean, abs=0.1)
+    evaluated = result.optimum().evaluated.set_index("params_k")["probability"]
+    assert "b" not in evaluated and evaluated["a"] > 0.9
     exact = Result(constrained(levels, quick, excess), levels)
     assert exact.recommended.config == {"k": "b"} and exact.recommended.feasible == 1
+    assert exact.optimum().evaluated["params_k"][0] == "b"
+
+
+def test_a_noisy_constraint_that_holds_by_luck_is_hardly_on_the_front(levels, quick):
+    excess = {"a": (-1.1, -0.9, -1.0, -1.2), "b": (1.0, 0.9, -0.1, 1.1), "c": (-0.5,)}
+    values = {"a": (1.0, 1.0), "b": (0.0, 0.0), "c": (3.0, 3.0)}
+    probability = {}
+    for noisy in (True, False):
+        study = create_study(levels, directions=["minimize"] * 2, n_initial=9, seed=1, noisy=noisy, **quick)
+        for i, level in enumerate(("b", "a", "a", "b", "a", "c", "b", "b", "a")):
+            study.enqueue_trial({"k": level})
+            trial = ask(study)
+            taken = sum(earlier.params == {"k": level} for earlier in study.trials[:i])
+            trial.set_constraint("c", excess[level][taken])
+            tell(study, trial, [value + 0.02 * i for value in values[level]])
+        result = Result(study, levels)
+        probability[noisy] = result.front_probability().groupby("params_k")["probability"].max()
+        if noisy:
+            low = result.front_band(0.5, n=2, reference=[4.0, 4.0])["median"].min()
+            assert low == pytest.approx(1.0, abs=0.5)  # that of "a"
+    assert probability[True]["b"] < 0.2 and probability[True]["a"] > 0.8 and probability[False]["b"] == 1
+
+
+def test_the_models_of_failures_and_constraints_know_the_last_trials(monkeypatch):
+    repeated = []
+    last = recommendation.last_feasibility
+    monkeypatch.setattr(recommendation, "last_feasibility", lambda study: repeated.append(study) or last(study))
+    study = create_study({"x": (0.0, 1.0)}, n_initial=4, seed=1, method="map")
+    for i in range(6):
+        trial = ask(study)
+        trial.set_constraint("c", 50.0 if i == 4 else trial.params["x"] - 0.5)
+        if i < 5:
+            tell(study, trial, trial.params["x"])
+        else:
+            tell(study, trial, state=TrialState.FAIL)
+    models = recommendation.feasibility_of_all(study, Encoder({"x": (0.0, 1.0)}))
+    assert {name: len(model.train) for name, model in models.items()} == {"success": 6, "constraint c": 6}
+    assert not repeated
+    ask(study)
+    again = recommendation.feasibility_of_all(study, Encoder({"x": (0.0, 1.0)}))
+    assert len(repeated) == 1 and {name: len(model.train) for name, model in again.items()} == {
+        "success": 6,
+        "constraint c": 6,
+    }
 
 
 def test_without_a_likely_one_the_most_probably_feasible_configuration_is_recommended_with_its_probability(

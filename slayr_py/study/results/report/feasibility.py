@@ -34,16 +34,16 @@ def feasibility(reading: Reading) -> Iterator[Block]:
         )
     models = reading.feasibility
     if not models:
-        yield Notice("No model of failures or constraints was fitted for the last suggestion, so none is drawn.")
+        yield Notice("No model of failures or constraints was fitted, so none is drawn.")
         return
     if reading.has_several:
-        yield Notice(f"Models behind the last suggestion: {', '.join(models)}. They are drawn for one objective only.")
+        yield Notice(f"Models given all finished trials: {', '.join(models)}. They are drawn for one objective only.")
         return
     reading.progress("predicting the probability of feasibility")
     names = ", ".join("success of the evaluation" if name == SUCCESS else name for name in models)
     yield Heading("Probability along the parameters")
     yield Paragraph(
-        f"Models behind the last suggestion: {names}. Probabilities through {reading.centre.what}, as in the slices."
+        f"Models given all finished trials: {names}. Probabilities through {reading.centre.what}, as in the slices."
     )
     for name, posterior in models.items():
         if not (checks := posterior.check()).ok:

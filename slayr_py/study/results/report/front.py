@@ -55,11 +55,13 @@ def front(reading: Reading) -> Iterator[Block]:
         posteriors = reading.posteriors
         beliefs = beliefs_at_front(study, posteriors)
         if not is_exact(study):
-            table, others = with_probabilities(table, front_probabilities(study, posteriors, _FUNCTIONS, 1))
+            table, others = with_probabilities(
+                table, front_probabilities(study, posteriors, reading.feasibility, _FUNCTIONS, 1)
+            )
             if others:
                 yield Paragraph(f"Other trials are probably on the front of the objectives without noise: {others}.")
         if len(posteriors) == 2:
-            band = front_band(study, posteriors, list(reading.feasibility.values()), _BAND, 80, 1)
+            band = front_band(study, posteriors, reading.feasibility, _BAND, 80, 1)
         yield Paragraph(
             "An ellipse has two posterior standard deviations of the objectives around the means at a trial of the "
             "front. "

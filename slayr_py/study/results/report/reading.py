@@ -159,7 +159,10 @@ class Reading:
     @property
     @once
     def feasibility(self) -> dict[str, Posterior]:
-        """The models of failures and constraints behind the last fit, by name."""
+        """The models of failures and constraints given all finished trials, by name.
+
+        Of a study without a declared space they are those behind the last suggestion.
+        """
         if not fitted_numbers(self.study):
             return {}
         self.progress("fitting the models of failures and constraints")
