@@ -18,7 +18,7 @@ from slayr_py.errors import DataError, level_outside
 from slayr_py.inference import BLOCK, METHODS, Diagnostics, FitOptions, GaussianProcess, Method, Posterior, Priors, Warp
 from slayr_py.kernels import Kernel, Stack
 from slayr_py.sklearn.default_priors import default_priors
-from slayr_py.sklearn.features import Features, categorical_positions, refuse_text
+from slayr_py.sklearn.features import Features, categorical_positions, first_time, refuse_text
 from slayr_py.sklearn.times import Times
 from slayr_py.space import Encoded, FloatArray
 
@@ -269,6 +269,8 @@ class BayesianGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _training_data(self, X: Any, y: ArrayLike) -> tuple[Any, FloatArray]:
         """Check X and y and set the attributes about the columns; X keeps its columns of categories."""
+        if (time := first_time(np.asarray(y))) is not None:  # scikit-learn would take the number of its own unit
+            raise DataError(f"y has {time!r}; give numbers, such as y.dt.total_seconds()")
         if self.categorical_features is None or not self._may_have_categories(X):
             refuse_text(X)
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)

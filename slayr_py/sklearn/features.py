@@ -7,6 +7,7 @@ of numbers whose squares are finite.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,8 @@ from sklearn.utils import check_array
 
 from slayr_py.errors import DataError, did_you_mean, listed
 from slayr_py.space import Encoded, Encoder, FloatArray
+
+_TIMES = (datetime.date, datetime.timedelta, np.datetime64, np.timedelta64, pd.Period)
 
 _FARTHEST = 1e100  # unit value of a row far outside the training data
 
@@ -229,7 +232,7 @@ def _categorical_by_dtype(table: Any) -> list[int]:
 
 
 def refuse_text(table: Any, categorical: Sequence[int] = ()) -> None:
-    """Raise `DataError` for text that is no number in a column that is not one of categories.
+    """Raise `DataError` for text that is no number, or dates, in a column that is not one of categories.
 
     An array with text is the result of a ``ColumnTransformer`` that lets a column of text pass.
     """
@@ -240,6 +243,11 @@ def refuse_text(table: Any, categorical: Sequence[int] = ()) -> None:
     if values.ndim != 2 or values.dtype.kind not in "OU":
         return
     for j in range(values.shape[1]):
+        if (date := first_time(values[:, j])) is not None:
+            raise DataError(
+                f"column {j} of the array has objects such as {date!r}; give dates and durations in a DataFrame, or in "
+                "an array of NumPy's types datetime64 or timedelta64"
+            )
         text = next(filter(_is_text, values[:, j].tolist()), None)
         if text is not None and j not in categorical:
             columns = ", ".join(map(str, sorted((*categorical, j))))
@@ -248,6 +256,13 @@ def refuse_text(table: Any, categorical: Sequence[int] = ()) -> None:
                 f"have categories: name them, as in categorical_features=[{columns}], or let the transformer before "
                 'return a DataFrame by set_output(transform="pandas")'
             )
+
+
+def first_time(values: NDArray[Any]) -> object:
+    """Return the first date, period or duration of an array of any data type; None if there is none."""
+    if values.dtype.kind not in "OMm":
+        return None
+    return next((value for value in values.ravel() if isinstance(value, _TIMES)), None)
 
 
 def _refuse_text_columns(table: pd.DataFrame, categorical: Sequence[int]) -> None:

@@ -37,7 +37,7 @@ class Times:
     Raises
     ------
     DataError
-        For a date that does not exist, dates of which only some have a time zone, or an illegal ``chosen``.
+        For a date that does not exist, dates of which only some have a time zone, periods, or an illegal ``chosen``.
     """
 
     def __init__(self, chosen: Any, table: Any) -> None:
@@ -47,6 +47,8 @@ class Times:
             self._categories = categorical_positions(chosen, table, [str(name) for name in table.columns])
         if isinstance(table, pd.DataFrame) and not table.columns.has_duplicates:
             for j, name in enumerate(table.columns):
+                if j not in self._categories and isinstance(table[name].dtype, pd.PeriodDtype):
+                    raise DataError(f"column {str(name)!r} has periods; make them dates: .dt.to_timestamp()")
                 if j not in self._categories and (scale := TimeScale.of(str(name), table[name])) is not None:
                     self.scales[name] = scale
         self._fitted = self._kinds(_as_array(table))

@@ -38,6 +38,7 @@ from slayr_py.study.storage.attributes import (
     suggestion_record,
 )
 from slayr_py.study.storage.flat_space import to_space
+from slayr_py.study.storage.grids import warn_of_grids
 from slayr_py.study.storage.objectives import Goal
 from slayr_py.study.storage.optuna_private import contains, set_trial_attribute, stored_trial
 from slayr_py.study.storage.suggesting import draw_independent
@@ -109,6 +110,7 @@ class InferredSpace:
         config = suggestion_record(trial).get("config", {})
         if search_space.keys() - config.keys() - given.keys():
             if (model := self._model({**fixed, **search_space})) is not None:
+                model.warn_of_constraints(study)
                 record = suggest_next(model, study, trial, self.seed)
                 model.warn_of_repetition(study, trial, record)
                 config = record["config"]
@@ -143,6 +145,7 @@ class InferredSpace:
                 f"study {study.study_name!r} has no parameter in common to all trials, so there is nothing to fit; "
                 "declare the space: StanGPSampler(space)"
             )
+        warn_of_grids(model.space)
         return model.fit(study, stan_seed_of(self.seed) if seed is None else seed, goal, **fit)
 
     def _model(self, distributions: Mapping[str, BaseDistribution], main: bool = True) -> SpaceModel | None:

@@ -3,6 +3,8 @@
 Symbols
 -------
 N : points; gram (N, N) : their kernel values; alpha (N,) : signed weights with sum 0; b : intercept.
+places (N,) : points with the same label have the same configuration. They are left out together: the copies of a point
+    would tell its value, noise included.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
@@ -44,33 +47,34 @@ class MachineFit(NamedTuple):
         return int(np.count_nonzero(self.alpha))
 
 
-Machine = Callable[[FloatArray, FloatArray, float, float], MachineFit | None]
+Places = NDArray[np.intp]
+Machine = Callable[[FloatArray, FloatArray, float, float, Places], MachineFit | None]
 
 
-def svr(gram: FloatArray, y: FloatArray, C: float, epsilon: float) -> MachineFit | None:
+def svr(gram: FloatArray, y: FloatArray, C: float, epsilon: float, places: Places) -> MachineFit | None:
     """Fit support vector regression; None if a solver does not converge."""
-    left_out = _leave_out(SVR(kernel="precomputed", C=C, epsilon=epsilon), gram, y)
+    left_out = _leave_out(SVR(kernel="precomputed", C=C, epsilon=epsilon), gram, y, places)
     if left_out is None:
         return None
     return MachineFit(left_out.alpha, left_out.intercept, float(np.mean(np.square(left_out.residuals))))
 
 
-def svc(gram: FloatArray, y: FloatArray, C: float) -> MachineFit | None:
+def svc(gram: FloatArray, y: FloatArray, C: float, places: Places) -> MachineFit | None:
     """Fit support vector classification to y of -1 and 1; None if a solver does not converge.
 
     A point with the residual r is wrong if y (y - r) = 1 - y r <= 0.
     """
-    left_out = _leave_out(SVC(kernel="precomputed", C=C), gram, y)
+    left_out = _leave_out(SVC(kernel="precomputed", C=C), gram, y, places)
     if left_out is None:
         return None
     return MachineFit(left_out.alpha, left_out.intercept, float(np.mean(y * left_out.residuals >= 1)))
 
 
-def ridge(gram: FloatArray, y: FloatArray, C: float) -> MachineFit | None:
+def ridge(gram: FloatArray, y: FloatArray, C: float, places: Places) -> MachineFit | None:
     """Fit the least-squares machine with penalty 1/C (Suykens & Vandewalle 1999).
 
-    With M = [[gram + I/C, 1], [1', 0]], (alpha, b) = M^-1 (y, 0), and the residual of a point that is left out is
-    alpha_i / [M^-1]_ii. None if M is singular up to rounding.
+    With M = [[gram + I/C, 1], [1', 0]], (alpha, b) = M^-1 (y, 0), and the residuals of points I that are left out are
+    [M^-1]_II^-1 alpha_I. None if M is singular up to rounding.
     """
     n = len(y)
     bordered = np.ones((n + 1, n + 1))
@@ -82,15 +86,23 @@ def ridge(gram: FloatArray, y: FloatArray, C: float) -> MachineFit | None:
         return None
     alpha = inverse[:n, :n] @ y
     intercept = inverse[n, :n] @ y
-    loo_mse = float(np.mean(np.square(alpha / np.diag(inverse)[:n])))
+    residuals = alpha / np.diag(inverse)[:n]
+    for rows in _copies(places):
+        residuals[rows] = np.linalg.lstsq(inverse[np.ix_(rows, rows)], alpha[rows])[0]
+    loo_mse = float(np.mean(np.square(residuals)))
     return MachineFit(alpha, float(intercept), loo_mse) if np.isfinite(loo_mse) else None
 
 
 MACHINES: dict[str, Machine] = {
     "svr": svr,
-    "svc": lambda gram, y, C, epsilon: svc(gram, y, C),  # only the loss of regression has an epsilon
-    "ridge": lambda gram, y, C, epsilon: ridge(gram, y, C),
+    "svc": lambda gram, y, C, epsilon, places: svc(gram, y, C, places),  # only the loss of regression has an epsilon
+    "ridge": lambda gram, y, C, epsilon, places: ridge(gram, y, C, places),
 }
+
+
+def _copies(places: Places) -> list[NDArray[np.intp]]:
+    """Return the rows of each configuration that more than one point has."""
+    return [np.flatnonzero(places == place) for place in np.flatnonzero(np.bincount(places) > 1)]
 
 
 class _LeftOut(NamedTuple):
@@ -101,22 +113,23 @@ class _LeftOut(NamedTuple):
     residuals: FloatArray
 
 
-def _leave_out(machine: Any, gram: FloatArray, y: FloatArray) -> _LeftOut | None:
-    """Fit a machine of scikit-learn with all points and without each; None if it does not converge.
+def _leave_out(machine: Any, gram: FloatArray, y: FloatArray, places: Places) -> _LeftOut | None:
+    """Fit a machine of scikit-learn with all points and without each configuration; None if it does not converge.
 
-    Leaving out a point without weight does not change its residual, so only support vectors need another fit.
+    Leaving out points without weights does not change their residuals, so only support vectors need another fit.
     """
     fitted = _solve(machine, gram, y, _TIGHT) or _solve(machine, gram, y, _TOLERANCE)
     if fitted is None:
         return None
     alpha, intercept = fitted
     residuals = y - gram @ alpha - intercept
-    for i in np.flatnonzero(alpha):
-        rest = np.arange(len(y)) != i
+    for place in dict.fromkeys(places[alpha != 0].tolist()):
+        rest = places != place
         without = _solve(machine, gram[np.ix_(rest, rest)], y[rest], _TOLERANCE)
         if without is None:
             return None
-        residuals[i] = y[i] - gram[i, rest] @ without[0] - without[1]
+        for i in np.flatnonzero(~rest):
+            residuals[i] = y[i] - gram[i, rest] @ without[0] - without[1]
     return _LeftOut(alpha, intercept, residuals)
 
 

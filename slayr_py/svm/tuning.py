@@ -58,6 +58,7 @@ class Tuning:
 
     def __init__(self, u: FloatArray, y: FloatArray, kernel: Callable[[Lengthscale], FreeKernel], machine: str) -> None:
         self.u = u
+        self.places = np.unique(u, axis=0, return_inverse=True)[1].reshape(-1)  # NumPy 2.0 returns two dimensions
         self.y = y
         self.kernel = kernel
         self.machine = machine
@@ -119,7 +120,9 @@ class Tuning:
                 continue
             with np.errstate(over="ignore", invalid="ignore"):
                 gram = self.kernel(lengthscale).evaluate(self.u, self.u)
-                fit = MACHINES[self.machine](gram, self.y, cost, epsilon) if np.isfinite(gram).all() else None
+                fit = None
+                if np.isfinite(gram).all():
+                    fit = MACHINES[self.machine](gram, self.y, cost, epsilon, self.places)
             if fit is None or not np.isfinite(fit.loo_mse):
                 self.failed.append(setting)
             else:

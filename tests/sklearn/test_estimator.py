@@ -252,6 +252,23 @@ def test_errors_say_what_is_wrong(table, change, options, message):
         quick(**options).fit(X.assign(**change), y)
 
 
+@pytest.mark.parametrize("form", [pd.Series, np.asarray, list])
+def test_dates_and_durations_are_no_targets(numbers, form):
+    y = pd.to_timedelta(np.arange(20), "h")
+    for given in (y, y + pd.Timestamp("2024-03-01")):
+        with pytest.raises(sl.DataError, match="(?i)y has .*time.*; give numbers"):
+            quick().fit(numbers[0], form(given))
+
+
+def test_objects_of_dates_and_periods_are_answered(numbers):
+    X = pd.DataFrame({"t": pd.period_range("2024-01", periods=20, freq="M")})
+    with pytest.raises(sl.DataError, match="column 't' has periods; make them dates"):
+        quick().fit(X, numbers[1])
+    X = X["t"].dt.to_timestamp().astype(object).to_numpy()[:, None]
+    with pytest.raises(sl.DataError, match="column 0 of the array has objects such as Timestamp"):
+        quick().fit(X, numbers[1])
+
+
 @pytest.mark.parametrize(("options", "columns"), [({}, "1"), ({"categorical_features": [2]}, "1, 2")])
 def test_text_in_an_array_is_answered_with_the_two_ways_out(options, columns):
     X = np.array([[0.1, "a", "u"], [0.2, "b", "v"], ["0.3", "a", "v"]], dtype=object)

@@ -12,7 +12,7 @@ from testing_studies import suggestion
 
 from slayr_py.errors import DataError, SpaceError
 from slayr_py.space import Encoder, space_from_json, space_to_json
-from slayr_py.study import StanGPSampler, ask, replay
+from slayr_py.study import StanGPSampler, ask, posterior_of, replay
 from slayr_py.study.inferred_space import groups, to_space
 from slayr_py.study.storage.attributes import FIT_KEY, STUDY_KEY
 from slayr_py.study.storage.distributions import space_to_distributions, to_configuration, to_params
@@ -190,7 +190,23 @@ def test_the_common_parameters_are_fitted_and_fits_replay(quick):
     study = optuna.create_study(sampler=StanGPSampler(n_initial=3, seed=0, **quick))
     study.optimize(lambda t: t.suggest_float("x", 0, 2, step=0.5) + t.suggest_float("y", 0, 1), n_trials=5)
     assert suggestion(study.trials[-1])["phase"] == "model"
-    posterior = study.sampler.fit(study)
+    with pytest.warns(UserWarning, match="'x' has a step"):
+        posterior = study.sampler.fit(study)
     assert list(posterior.encoder.names) == ["x", "y"] and len(posterior.train) == 5
     assert replay(study, 4)[0].agrees
     assert len(observations(study, posterior.encoder.space).numbers) == 5
+
+
+@pytest.mark.stan
+def test_a_posterior_that_numbers_the_values_of_a_grid_says_so():
+    sampler = StanGPSampler(seed=1, n_initial=4, method="map")
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda t: (t.suggest_int("n", 1, 9, step=2) - 3) ** 2 + t.suggest_float("x", 0, 1), n_trials=6)
+    words = "'n' has a step, and the posterior numbers its values from 0: give it n for 1 \\+ 2 n, from 0 to 4"
+    with pytest.warns(UserWarning, match=words):
+        posterior = sampler.fit(study)
+    best = study.best_params
+    (mean,) = posterior.predict([{"n": (best["n"] - 1) // 2, "x": best["x"]}]).mean
+    assert mean == pytest.approx(study.best_value, abs=1.0)
+    with pytest.warns(UserWarning, match=words):
+        posterior_of(study, 5)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -77,7 +78,7 @@ def test_leave_one_out_error_of_regression_is_that_of_refits(epsilon, monkeypatc
     def machine(k, t, new):
         return SVR(kernel="precomputed", C=2.0, epsilon=epsilon, tol=1e-8).fit(k, t).predict(new)[0]
 
-    fit = leave_one_out.svr(gram, y, 2.0, epsilon)
+    fit = leave_one_out.svr(gram, y, 2.0, epsilon, np.arange(len(y)))
     assert fit.n_support < len(y) or epsilon < 0.1
     assert fit.loo_mse == pytest.approx(np.mean((y - refitted(machine, gram, y)) ** 2), rel=1e-5)
 
@@ -91,24 +92,49 @@ def test_leave_one_out_error_of_labels_is_that_of_refits():
 
     wanted = np.mean(refitted(machine, gram, labels) != labels)
     assert 0 < wanted < 1
-    assert leave_one_out.svc(gram, labels, 2.0).loo_mse == pytest.approx(wanted)
+    assert leave_one_out.svc(gram, labels, 2.0, np.arange(len(y))).loo_mse == pytest.approx(wanted)
 
 
 def test_leave_one_out_error_of_the_only_member_of_a_class_is_an_error():
     gram, y = gram_and_targets(6)
     labels = np.array([1.0, -1, -1, -1, -1, -1])
-    assert leave_one_out.svc(gram, labels, 100.0).loo_mse >= 1 / 6
+    assert leave_one_out.svc(gram, labels, 100.0, np.arange(6)).loo_mse >= 1 / 6
 
 
 def test_leave_one_out_error_of_least_squares_is_that_of_refits():
     gram, y = gram_and_targets()
 
     def machine(k, t, new):
-        fit = leave_one_out.ridge(k, t, 2.0)
+        fit = leave_one_out.ridge(k, t, 2.0, np.arange(len(t)))
         return (new @ fit.alpha + fit.intercept)[0]
 
     wanted = np.mean((y - refitted(machine, gram, y)) ** 2)
-    assert leave_one_out.ridge(gram, y, 2.0).loo_mse == pytest.approx(wanted, rel=1e-9)
+    assert leave_one_out.ridge(gram, y, 2.0, np.arange(len(y))).loo_mse == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize("machine", ["svr", "ridge"])
+def test_copies_of_a_point_are_left_out_together(machine, monkeypatch):
+    monkeypatch.setattr(leave_one_out, "_TOLERANCE", 1e-6)
+    gram, y = gram_and_targets()
+    rows = np.concatenate([np.arange(len(y)), [0, 0, 3]])
+    gram, y = gram[np.ix_(rows, rows)], y[rows] + 0.1 * np.sin(np.arange(len(rows)))
+    fit_to = partial(leave_one_out.MACHINES[machine], C=2.0, epsilon=0.05)
+    residuals = []
+    for row in range(len(y)):
+        rest = rows != rows[row]
+        fit = fit_to(gram[np.ix_(rest, rest)], y[rest], places=rows[rest])
+        residuals.append(y[row] - gram[row, rest] @ fit.alpha - fit.intercept)
+    assert fit_to(gram, y, places=rows).loo_mse == pytest.approx(np.mean(np.square(residuals)), rel=1e-4)
+
+
+@pytest.mark.parametrize("machine", ["svr", "ridge"])
+def test_copies_of_noise_are_no_skill(machine):
+    rng = np.random.default_rng(1)
+    configs = [{"a": a, "b": b} for a, b in rng.random((20, 2))]
+    noise = rng.standard_normal(20)
+    y = np.concatenate([noise, noise + 0.1 * rng.standard_normal(20)])
+    space = ConfigurationSpace({"a": (0.0, 1.0), "b": (0.0, 1.0)})
+    assert svm.pretrain(space, configs * 2, y, machine=machine).skill < 0.3
 
 
 @pytest.mark.parametrize("machine", ["svr", "ridge"])

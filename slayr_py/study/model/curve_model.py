@@ -46,6 +46,9 @@ TOLERANCE = 1e-6
 WORST = 8.0
 """Largest transformed value; a worse one, as of a diverged training, is replaced by it."""
 
+BEST = -3 * WORST
+"""Smallest transformed value; only curves that are not part of the scale have smaller ones."""
+
 LEAST_SCALE = 0.1
 """Smallest ratio of the better half of the final values to that of points of good curves, where this half decides."""
 
@@ -71,7 +74,8 @@ class CurveScale:
 
         If the upper quartile is more than `GAP` times as far from the median as the lower one, as it is with a diverged
         trial among three, the better half decides. Values that are nearly equal by chance are no scale: it is not much
-        smaller than that of ``good`` (m,), the points of complete trials that are not worse than the median one.
+        smaller than that of ``good`` (m,), the points of complete trials that are not worse than the median one, and
+        the best value is at most `WORST` of its units away.
         """
         better, middle = np.quantile(good, [0.25, 0.5])
         for sample in (finals, values):
@@ -80,13 +84,15 @@ class CurveScale:
             if 0 < half < (high - mid) / GAP:
                 high = mid + half
             if high > low:
-                return cls(float(mid), float(high - low) / 1.349)
-        return cls(float(np.median(finals)), 1.0)
+                farthest = mid - min(values.min(), finals.min())
+                return cls(float(mid), float(max((high - low) / 1.349, farthest / WORST)))
+        middle = float(np.median(finals))
+        return cls(middle, abs(middle) or 1.0)
 
     def transform(self, values: FloatArray) -> FloatArray:
-        """Return transformed values, the bad ones clipped at `WORST`."""
+        """Return transformed values, clipped at `WORST` and `BEST`."""
         t = warped((values - self.centre) / self.spread, np.asarray(WARP))
-        return np.asarray(np.minimum(t, WORST))
+        return np.asarray(np.clip(t, BEST, WORST))
 
     def invert(self, t: FloatArray) -> FloatArray:
         """Return values from transformed ones."""

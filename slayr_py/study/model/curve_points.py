@@ -12,7 +12,6 @@ from ConfigSpace import Configuration, ConfigurationSpace, Float
 from numpy.typing import NDArray
 from optuna import Study
 from optuna.distributions import BaseDistribution
-from optuna.trial import TrialState
 
 from slayr_py.errors import SpaceError
 from slayr_py.inference import Model
@@ -120,11 +119,14 @@ class EncodedTrials:
         By the number of the trial.
     key : str
         Distributions of the parameters, if no space is declared.
+    open : set of int
+        Without a declared space, the numbers of the trials that may still ask for parameters.
     """
 
     space: JointSpace
     configs: dict[int, Encoded | None] = field(default_factory=dict)
     key: str = ""
+    open: set[int] = field(default_factory=set)
 
     @classmethod
     def declared(cls, known: EncodedTrials | None, encoder: Encoder, study: Study) -> EncodedTrials:
@@ -166,9 +168,10 @@ class EncodedTrials:
                 encoded = cls(JointSpace(Encoder(to_space(varying))), key=key)
             except SpaceError as error:
                 raise NoForecast(str(error), "space") from error
-        new = [c for c in curves if c.number not in encoded.configs or c.state == TrialState.RUNNING]
+        new = [curve for curve in curves if curve.number not in encoded.configs or curve.number in encoded.open]
         rows = encode_partly(encoded.space.encoder, [curve.params for curve in new])
         encoded.configs.update(zip((curve.number for curve in new), rows, strict=True))
+        encoded.open = {curve.number for curve in curves if not curve.state.is_finished()}
         return encoded
 
     def config(self, curve: Curve) -> Encoded | None:

@@ -239,11 +239,15 @@ class SpaceModel:
             self._prepared = True
 
     def warn_of_trials(self, study: Study) -> None:
-        """Warn once for every reason to leave complete trials out of the fit, and of those that are never the best."""
+        """Warn once for every reason to leave complete trials out of the fit, and see `warn_of_constraints`."""
         for reason, numbers in left_out(study, self.space).items():
             text = f"{trials_text(numbers)} of study {study.study_name!r} {reason}: left out of the fit"
             self.session.warn(text, about=reason)
         self._warn_of_added(study)
+        self.warn_of_constraints(study)
+
+    def warn_of_constraints(self, study: Study) -> None:
+        """Warn once of complete trials that lack the value of a constraint, and are never the best."""
         numbers, names = without_constraints(study)
         if numbers:
             which = "1 trial has" if len(numbers) == 1 else f"{len(numbers)} trials have"

@@ -29,6 +29,7 @@ from slayr_py.study.sampler import within_of
 from slayr_py.study.storage.attributes import FIT_KEY, suggestion_record
 from slayr_py.study.storage.costs import log_costs
 from slayr_py.study.storage.fit_records import keys, space_of_fit, with_stored_once
+from slayr_py.study.storage.grids import warn_of_grids
 from slayr_py.study.storage.objectives import goal_of, goals_of
 from slayr_py.study.storage.pieces import stored
 from slayr_py.study.storage.suggestion import SuggestionRecord, was_linear
@@ -101,6 +102,7 @@ def posterior_of(
     """
     recorded = recorded_fits(study, number, goal_of(study, objective).number)
     posterior = recorded.repeat(progress)
+    warn_of_grids(posterior.encoder.space)
     pairs = zip(posterior.parts, recorded.fits, strict=True)
     if any(part.record["draws_sha256"] != fit.record["draws_sha256"] for part, fit in pairs):
         warnings.warn(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from ConfigSpace import ConfigurationSpace, Integer
 from ConfigSpace.hyperparameters import Hyperparameter
 from optuna.distributions import FloatDistribution, IntDistribution, distribution_to_json, json_to_distribution
 
+from slayr_py.errors import level_outside
 from slayr_py.space import GRID
 
 
@@ -23,6 +25,19 @@ def grid_parameter(name: str, distribution: FloatDistribution | IntDistribution)
 def grid_of(parameter: Hyperparameter[Any, Any]) -> FloatDistribution | IntDistribution | None:
     """Return the distribution whose values a parameter numbers, or None if it does not number values."""
     return _read_grid(parameter.meta[GRID]) if parameter.meta and GRID in parameter.meta else None
+
+
+def warn_of_grids(space: ConfigurationSpace) -> None:
+    """Warn that configurations of a posterior in this space have numbers instead of the values on a grid."""
+    for name, parameter in space.items():
+        if (grid := grid_of(parameter)) is not None:
+            last = round((grid.high - grid.low) / (grid.step or 1))
+            warnings.warn(
+                f"parameter {name!r} has a step, and the posterior numbers its values from 0: give it n for "
+                f"{grid.low:g} + {grid.step:g} n, from 0 to {last}, or declare the space with an ordinal parameter",
+                UserWarning,
+                stacklevel=level_outside(),
+            )
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 from slayr_py.inference import Targets
 from slayr_py.space import Encoder
-from slayr_py.study.model.curve_model import CurveFit, CurveScale, FinalMoments
+from slayr_py.study.model.curve_model import BEST, WORST, CurveFit, CurveScale, FinalMoments
 from slayr_py.study.model.curve_points import EncodedTrials, JointSpace, Points, PointsOfCurves
 from slayr_py.study.storage.curves import curve_of, thinned
 
@@ -124,7 +124,20 @@ def test_bad_values_are_compressed_and_better_ones_are_in_order():
     t = scale.transform(values)
     assert np.all(np.diff(t[:5]) > 0) and t[-1] == t[-2]
     np.testing.assert_allclose(scale.invert(t[:4]), values[:4], rtol=1e-12)
-    assert np.all(np.isfinite(CurveScale.of(*np.full((3, 3), 2.0)).transform(np.full(3, 2.0))))
+    assert scale.transform(np.array([-1e300]))[0] == BEST
+
+
+@pytest.mark.parametrize("unit", [2.0**-20, 1.0, 2.0**14])
+def test_equal_final_values_have_a_scale_in_their_unit(unit):
+    scale = CurveScale.of(*np.full((3, 3), 0.1 * unit))
+    np.testing.assert_array_equal(scale.transform(unit * np.array([0.1, 0.05])), [0.0, -np.expm1(0.05) / 0.1])
+
+
+def test_a_value_that_is_far_better_than_nearly_equal_ones_is_within_the_scale():
+    values = np.array([2.3, 2.3 + 1e-4, 2.3 - 1e-4, 0.4, 0.3])
+    scale = CurveScale.of(values[:3], values, values[:3])
+    t = scale.transform(values)
+    assert np.all(np.abs(t) < 2 * WORST) and scale.transform(np.array([-20.0]))[0] == BEST
 
 
 @pytest.mark.parametrize("end", [1e2, 1e11])

@@ -460,6 +460,31 @@ def test_a_parameter_that_a_running_trial_suggests_later_changes_forecasts_as_in
     assert after == Forecasts(None, 1, 3).forecast(study, running) != before
 
 
+def test_a_trial_that_waits_at_a_decision_changes_forecasts_as_in_a_new_process():
+    study = finished()
+    running = asked(study)
+    running.report(curve(BAD)[1], 1)
+    study.enqueue_trial({"x": 0.35, "y": 0.65})
+    model = Forecasts(None, 1, 3)
+    before = model.forecast(study, study.trials[running.number])
+    study.tell(study.ask({"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}), 0.01)
+    after = model.forecast(study, study.trials[running.number])
+    assert after == Forecasts(None, 1, 3).forecast(study, study.trials[running.number]) != before
+
+
+@pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-6, 0.0])
+def test_the_first_good_trial_after_nearly_equal_ones_is_not_stopped(gap):
+    study = plain(direction="maximize")
+    for number in range(5):
+        trial = asked(study)
+        good = {step: 0.9 * (1 - np.exp(-step / 3)) for step in range(1, LAST + 1)}
+        bad = {step: 0.1 + gap * np.sin(9 * number + step) for step in range(1, LAST + 1)}
+        report(study, trial, (bad if number < 3 else good).items())
+    assert study.trials[3].state == TrialState.COMPLETE
+    assert all(np.isfinite(entry["probability"]) for made in decisions(study) if made for entry in made["decisions"])
+    curve_table(study)
+
+
 @pytest.mark.parametrize("as_context", [False, True])
 def test_a_trial_is_compared_with_those_that_have_its_fixed_values(tmp_path, as_context):
     """Final values are 5 higher at the level b."""
