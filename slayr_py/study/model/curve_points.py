@@ -186,6 +186,17 @@ class EncodedTrials:
         return config is not None and bool(fixed.hold(config)[0])
 
 
+    def has_new_level(self, curve: Curve, others: Sequence[Curve]) -> bool:
+        """Return whether a trial has a level of a categorical parameter that none of some others has."""
+        config = self.config(curve)
+        known = [each for each in map(self.config, others) if each is not None]
+        if config is None or not known:
+            return False
+        categorical = np.array([d.kind == "categorical" for d in config.encoder.dimensions])
+        same = [each.active[0] & (each.unit_values[0] == config.unit_values[0]) for each in known]
+        return bool((categorical & config.active[0] & ~np.any(same, axis=0)).any())
+
+
 class Rows(NamedTuple):
     """Size of a model of curves."""
 

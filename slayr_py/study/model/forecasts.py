@@ -68,6 +68,10 @@ class Forecast(NamedTuple):
     evidence: tuple[float, float]
     """What is known of the final value: a value and its standard deviation, see `ConditionedCurves.evidence`."""
 
+    is_new: bool = False
+    """Whether no complete trial has one of the trial's levels. The inflation is then at least 1: the errors of others
+    do not tell how much better a new level is."""
+
 
 @dataclass
 class Forecasts:
@@ -122,7 +126,9 @@ class Forecasts:
             errors = conditioned.errors(float(here.u[-1]))
             if len(errors) < self.complete:
                 raise NoForecast(f"{len(errors)} of {self.complete} complete trials have a value up to this step")
-            inflation = max(LEAST_INFLATION, float(np.sqrt(np.mean(np.square(errors)))))
+            is_new = points.trials.has_new_level(own, [self._curve(each) for each in complete])
+            least = 1.0 if is_new else LEAST_INFLATION
+            inflation = max(least, float(np.sqrt(np.mean(np.square(errors)))))
             freedom = max(len(errors) - ESTIMATED, 1)
             without = conditioned.final(config, known)
             evidence = conditioned.evidence(given, without, max(1.0, inflation))
@@ -138,6 +144,7 @@ class Forecasts:
                 conditioned.probability_below(best, without, inflation, freedom),
                 conditioned.probability_by_curve(best, given, without, inflation, freedom),
                 (sign * evidence[0], evidence[1]),
+                is_new,
             )
 
     def _curve(self, trial: FrozenTrial) -> Curve:

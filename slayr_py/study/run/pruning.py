@@ -34,8 +34,10 @@ class Prune(BasePruner):
     ones. A trial is pruned when the probability that its final value will be better than the best value so far is
     below ``probability``. A trial that a `StanGPSampler` has suggested with its model is pruned only when its own curve
     says so too: it has at least halved that probability, or alone gives one below ``probability``. It is pruned without
-    that below the square of ``probability``. With ``fixed=`` or a context of `slayr_py.study.ask`, the best value is
-    that of the trials with the same fixed values.
+    that below the square of ``probability``. A trial with a level of a categorical parameter that no complete trial has
+    is pruned only if its own curve alone gives a probability below this square: the other curves say little about it.
+    With ``fixed=`` or a context of `slayr_py.study.ask`, the best value is that of the trials with the same fixed
+    values.
 
     Parameters
     ----------
@@ -115,7 +117,10 @@ class Prune(BasePruner):
         """Return whether to stop a trial, from which the model that has suggested it has to learn."""
         if forecast.probability >= self.probability:
             return False
-        is_certain = forecast.probability < self.probability**2
+        certain = self.probability**2
+        if forecast.is_new:
+            return forecast.by_curve < certain
+        is_certain = forecast.probability < certain
         curve_says_so = forecast.by_curve < self.probability or forecast.probability < _LEARNED * forecast.without
         return not is_suggested or is_certain or curve_says_so
 

@@ -12,7 +12,7 @@ import numpy as np
 import optuna
 import pytest
 from ConfigSpace import ConfigurationSpace
-from optuna.distributions import FloatDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState
 
 import slayr_py as sl
@@ -470,6 +470,34 @@ def test_a_trial_that_waits_at_a_decision_changes_forecasts_as_in_a_new_process(
     study.tell(study.ask({"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}), 0.01)
     after = model.forecast(study, study.trials[running.number])
     assert after == Forecasts(None, 1, 3).forecast(study, study.trials[running.number]) != before
+
+
+def test_a_level_that_no_complete_trial_has_is_judged_by_its_own_curve():
+    distributions = {name: FloatDistribution(0.0, 1.0) for name in "xz"} | {"c": CategoricalDistribution(("a", "b"))}
+
+    def value(params, step):
+        final = 0.6 * (params["x"] - 0.5) ** 2 + 0.3 * (params["z"] - 0.4) ** 2 + 0.04 * (params["c"] == "a")
+        return 0.1 + final + 0.8 * np.exp(-step / 3 * (0.6 + 0.4 * params["x"]))
+
+    stopped = dict.fromkeys(("good", "bad"), 0)
+    for probe in stopped:
+        for seed in range(4):
+            rng = np.random.default_rng(seed)
+            study = plain()
+            for _ in range(16):
+                params = {"x": rng.random(), "z": rng.random(), "c": "a"}
+                curve = {step: value(params, step) for step in range(1, 11)}
+                made = optuna.trial.create_trial(
+                    params=params, distributions=distributions, value=curve[10], intermediate_values=curve
+                )
+                study.add_trial(made)
+            x, z = (rng.uniform(0.3, 0.7), rng.uniform(0.2, 0.6)) if probe == "good" else (0.02, 0.98)
+            study.enqueue_trial({"x": x, "z": z, "c": "b"})
+            trial = study.ask(distributions)
+            assert (value(trial.params, 10) < study.best_value) == (probe == "good")
+            report(study, trial, ((step, value(trial.params, step)) for step in range(1, 11)))
+            stopped[probe] += study.trials[-1].state == TrialState.PRUNED
+    assert stopped == {"good": 0, "bad": 4}
 
 
 @pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-6, 0.0])
