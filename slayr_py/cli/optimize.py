@@ -24,6 +24,7 @@ from slayr_py.study import (
     cost_name,
     declared_space_of,
     describe_kernel,
+    fixed_values_text,
     found_kernels,
     has_recommendation,
     has_several,
@@ -98,10 +99,11 @@ def _report(result: Result, name: str, folder: Path, url: str, command: str) -> 
     past = sum(map(is_history, result.study.get_trials(deepcopy=False)))
     counts = [f"{past} past experiments"] * (past > 0) + [f"{failed} failed"] * (failed > 0)
     among = f" ({', '.join(counts)})" if counts else ""
+    fixed = fixed_values_text(result.study)
     if several:
-        typer.echo(f"{directions_text(result.study)} in {len(trials)} trials{among}")
+        typer.echo(f"{directions_text(result.study)}{fixed} in {len(trials)} trials{among}")
     else:
-        typer.echo(f"best value {result.best_value:.6g} in {len(trials)} trials{among}, at")
+        typer.echo(f"best value {result.best_value:.6g}{fixed} in {len(trials)} trials{among}, at")
     typer.echo(printable(best))
     declared = declared_space_of(result.study)
     assert declared is not None

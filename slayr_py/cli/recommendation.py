@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slayr_py.display import config_lines
 from slayr_py.errors import SlayrError
-from slayr_py.study import Result
+from slayr_py.study import Result, fixed_values_text
 
 
 def recommendation_text(result: Result) -> str:
@@ -13,4 +13,5 @@ def recommendation_text(result: Result) -> str:
         recommended = result.recommended
     except SlayrError as error:
         return f"no configuration is recommended: {error}"
-    return f"recommended (posterior mean and sd): {recommended}\n{config_lines(recommended.config)}"
+    fixed = fixed_values_text(result.study)
+    return f"recommended{fixed} (posterior mean and sd): {recommended}\n{config_lines(recommended.config)}"

@@ -104,7 +104,7 @@ def suggest(
             options["noisy"] = True
     cost = options.get("cost")
     with quiet_optuna():
-        study = create_study(settings.space, **options)
+        study = create_study(settings.space, study_name=settings.name, **options)
         trials = ask_batch(study, n)
         typer.echo(_text(study, [trial.number for trial in trials], targets))
         records = [suggestion_record(trial) for trial in study.get_trials(deepcopy=False)]
@@ -169,7 +169,7 @@ def _text(study: optuna.Study, numbers: Sequence[int], targets: Sequence[str]) -
                 row[f"{name} (predicted)"] = f"{predicted['mean']:.4g} ± {predicted['sd']:.2g}"
         rows.append(row)
     how = {
-        "initial": "space-filling points, as long as fewer experiments are known than the initial design has",
+        "initial": "initial design: space-filling points, and configurations that are to come first",
         "random": "space-filling points: there is nothing to fit",
         "model": "maxima of the acquisition",
     }

@@ -66,7 +66,7 @@ def auto_reason(encoder: Layout) -> str:
         return "the space has conditions"
     if encoder.graph_names:
         return "the space has ordinal or categorical parameters and no conditions"
-    return "all parameters are real"
+    return "all parameters are numbers"
 
 
 def _build(name: str | Kernel, encoder: Layout | None, options: dict[str, Any]) -> Kernel:

@@ -16,7 +16,7 @@ from slayr_py.space.fixed import Fixed
 from slayr_py.space.given import Space, as_encoder, space_given as space_given
 from slayr_py.space.graphs import adjacency
 from slayr_py.space.layout import Layout
-from slayr_py.space.reading import rows_of
+from slayr_py.space.reading import PARAMETER as PARAMETER, rows_of
 from slayr_py.space.serial import (
     GRID,
     LOGARITHMIC as LOGARITHMIC,

@@ -16,6 +16,9 @@ from slayr_py.space.dimension import Dimension, FloatArray
 from slayr_py.space.rules import BoolArray, Rules, clause_text
 from slayr_py.space.vectors import Vectors
 
+PARAMETER = "params_"
+"""Start of the names of parameters in a table of trials, as Optuna writes it."""
+
 
 def rows_of(
     configs: pd.DataFrame | Iterable[object] | NDArray[Any],
@@ -25,12 +28,16 @@ def rows_of(
 ) -> list[object]:
     """Return one mapping per configuration; empty cells of tables are omitted, array columns follow ``dimensions``.
 
-    With ``other_columns``, columns of a DataFrame that are not parameters of the space are omitted.
+    With ``other_columns``, columns of a DataFrame that are not parameters of the space are omitted. So are those beside
+    the parameters in a table of trials, whose columns of parameters are called ``params_<name>``.
     """
     if isinstance(configs, Mapping):
         raise SpaceError("the configurations are a single mapping; put it into a list")
     if isinstance(configs, pd.DataFrame):
         named = configs.set_axis(configs.columns.map(str), axis=1)
+        of_trials = {PARAMETER + name: name for name in space if PARAMETER + name in named and name not in named}
+        if of_trials:
+            named, other_columns = named.rename(columns=of_trials), True
         columns = _parameter_columns(named.columns, dimensions, space)
         records = (named[columns] if other_columns else named).to_dict(orient="records")
         table = [{str(name): value for name, value in row.items()} for row in records]

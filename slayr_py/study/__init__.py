@@ -29,6 +29,7 @@ from slayr_py.study.results.result import Result
 from slayr_py.study.results.tables import (
     FIT_COLUMNS,
     fit_table,
+    fixed_values_text as fixed_values_text,
     found_kernels,
     front_trials,
     last_regret,

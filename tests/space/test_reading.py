@@ -128,6 +128,16 @@ def test_arrays_of_a_wrong_shape_or_space_raise():
         encoder.encode(Encoder(mixed_space()).encode(Encoder(mixed_space()).sobol(1, 0)))
 
 
+def test_a_table_of_trials_has_configurations(any_space):
+    encoder = Encoder(any_space)
+    configs = encoder.sobol(5, 1)
+    rows = [{f"params_{name}": value for name, value in dict(config).items()} for config in configs]
+    table = pd.DataFrame(rows, dtype=object).assign(number=range(5), value=1.5, state="COMPLETE")
+    read = encoder.encode(table)
+    np.testing.assert_array_equal(read.unit_values, encoder.encode(configs).unit_values)
+    np.testing.assert_array_equal(read.active, encoder.encode(configs).active)
+
+
 def test_tables_with_other_columns_in_another_order(any_space):
     encoder = Encoder(any_space)
     configs = encoder.sobol(6, 4)

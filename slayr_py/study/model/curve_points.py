@@ -185,7 +185,6 @@ class EncodedTrials:
         config = self.config(curve)
         return config is not None and bool(fixed.hold(config)[0])
 
-
     def has_new_level(self, curve: Curve, others: Sequence[Curve]) -> bool:
         """Return whether a trial has a level of a categorical parameter that none of some others has."""
         config = self.config(curve)

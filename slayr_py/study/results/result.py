@@ -458,7 +458,7 @@ class Result:
             lines.append(self._summary())
         elif comparable_trials(self.study):
             best = ", ".join(f"{name} = {cell(value)}" for name, value in self.best_config.items())
-            lines.append(f"best: {self.best_value:.6g} at {best}")
+            lines.append(f"best{fixed_values_text(self.study)}: {self.best_value:.6g} at {best}")
         if stopped := stopping_text(self.study):
             lines.append(f"stopping rule: {stopped}")
         return Summary("\n".join(lines), trials, rows=5).html()
@@ -466,9 +466,10 @@ class Result:
     def _summary(self) -> str:
         """Describe the best trial, or the front of several objectives."""
         if not has_several(self.study):
-            return f"best_value={self.best_value:.6g}, best_config={self.best_config}"
+            best = f"best_value={self.best_value:.6g}, best_config={self.best_config}"
+            return f"{best}{fixed_values_text(self.study)}"
         goals = ", ".join(f"{goal.name} ({'max' if goal.maximize else 'min'})" for goal in goals_of(self.study))
-        return f"front of {len(front_trials(self.study))} trials in {goals}"
+        return f"front of {len(front_trials(self.study))} trials{fixed_values_text(self.study)} in {goals}"
 
     def _observed_numbers(self) -> tuple[int, ...]:
         """Return the numbers of the trials that a model is fitted to: first of the objective, then of success only."""

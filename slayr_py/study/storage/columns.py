@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from slayr_py.errors import DataError, did_you_mean
-from slayr_py.space import Encoder, is_date
+from slayr_py.space import PARAMETER as PARAMETER, Encoder, is_date
 from slayr_py.study.storage.attributes import ERROR_KEY
 
-PARAMETER, OBJECTIVE, USER = "params_", "values_", "user_attrs_"
+OBJECTIVE, USER = "values_", "user_attrs_"
 """Starts of the columns of parameters, of values of several objectives, and of user attributes in Optuna's tables."""
 
 VALUE, STATE, STATUS = "value", "state", "status"
@@ -134,7 +134,7 @@ def file_columns(encoder: Encoder, outcomes: Outcomes) -> list[Column]:
     for name, value, error in zip(outcomes.names, outcomes.values, outcomes.errors, strict=True):
         accepted = (name,) if len(outcomes.names) == 1 else (name, OBJECTIVE + name)
         columns.append(Column(name, value, accepted, result, is_result=True, missing=f"{name!r} of results"))
-        columns.append(Column(error, error, (error,), result))
+        columns.append(Column(error, error, (error,), _number))
     return columns + [Column(name, name, (name,), _number) for name in outcomes.costs]
 
 

@@ -131,3 +131,23 @@ def test_importance_of_a_study_is_that_of_its_posterior(quick):
     assert result.importance(draws=10, points=64).equals(table)
     labels = importance_figure(table).axes[0].get_yticklabels()
     assert labels[0].get_text() == "<$x$>" and not labels[0].get_parse_math()
+
+
+def test_what_holds_for_fixed_values_says_so(tmp_path):
+    def objective(config):
+        return config["x"] + config["k"]
+
+    space = {"x": (0.0, 1.0), "k": [0, 1]}
+    given = {"n_initial": 9, "seed": 1, "progress": False}
+    given |= {"storage": f"sqlite:///{tmp_path / 's.db'}", "study_name": "s"}
+    minimize(objective, space, budget=6, **given)
+    result = minimize(objective, space, budget=8, fixed={"k": 1}, within=None, **given)
+    best = min(trial.value for trial in result.study.trials)
+    assert result.best_value > 1 > best
+    assert "best_config={'k': 1" in repr(result) and " with the fixed values k=1" in repr(result)
+    assert "best with the fixed values k=1: " in result._repr_html_()
+    page = result.report(tmp_path / "page.html").read_text()
+    number = result.study.best_trial.number
+    assert "Only trials with the fixed values k=1 are compared. The best of all, with other values, is " in page
+    assert f" is {best:.6g} at trial {number}." in page
+    assert f"; the best with the fixed values k=1 is {result.best_value:.6g} at trial" in page

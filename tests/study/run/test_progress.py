@@ -41,7 +41,7 @@ def test_bar_shows_phases_and_diagnostics(plane):
     with redirect_stderr(drawn):
         minimize(branin, plane, budget=5, n_initial=4, seed=1, method="nuts", chains=2, warmup=100, draws=100)
     text = drawn.getvalue()
-    assert text.count("kernel: Matérn kernel (p = 2), chosen because all parameters are real\n") == 1
+    assert text.count("kernel: Matérn kernel (p = 2), chosen because all parameters are numbers\n") == 1
     for words in ("compiling", "evaluating", "fitting", "maximising", "5/5", "best ", "rhat ", "ess ", "div ", "done"):
         assert words in text
     drawn = io.StringIO()

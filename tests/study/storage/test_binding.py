@@ -19,7 +19,7 @@ def test_a_study_records_its_space_and_seed_and_refuses_others(plane, mixed):
         "options": {"p": 2},
         "description": "Matérn kernel (p = 2)",
         "chosen": "auto",
-        "reason": "all parameters are real",
+        "reason": "all parameters are numbers",
         "stan_files": {},
     }
     again = optuna.create_study(

@@ -9,14 +9,23 @@ from itertools import chain
 from typing import Any
 
 import optuna
+from optuna.trial import FrozenTrial
 
 from slayr_py.acquisition import prior_text
 from slayr_py.display import cell
 from slayr_py.errors import SlayrError
+from slayr_py.space import within_text
 from slayr_py.study.results.recommendation import Recommendation, is_declared_noisy
+from slayr_py.study.results.refits import fitted_numbers
 from slayr_py.study.results.report.blocks import Block, Cards, Cell, Facts, Notice, Table
 from slayr_py.study.results.report.reading import Absent, Reading
-from slayr_py.study.results.tables import found_kernels, front_trials, suggestion_table
+from slayr_py.study.results.tables import (
+    feasible_trials,
+    fixed_values_text,
+    found_kernels,
+    front_trials,
+    suggestion_table,
+)
 from slayr_py.study.storage.attributes import FIT_KEY, describe_kernel
 from slayr_py.study.storage.costs import cost_name, spent
 from slayr_py.study.storage.objectives import goals_of
@@ -51,9 +60,11 @@ def _values(reading: Reading) -> Iterator[tuple[str, str, str]]:
     """Return the cards of the recommended value of a noisy objective, and of the best value, or of the front."""
     if reading.has_several:
         size = len(front_trials(reading.study))
-        yield "front", str(size), "trials that no other one dominates" if size else "no feasible trial"
+        remark = "trials that no other one dominates" if size else "no feasible trial"
+        yield "front", str(size), f"{remark}{fixed_values_text(reading.study)}"
         return
     best = reading.best
+    fixed = fixed_values_text(reading.study)
     if reading.noisy and best is not None:
         try:
             recommended = reading.recommendation
@@ -61,9 +72,10 @@ def _values(reading: Reading) -> Iterator[tuple[str, str, str]]:
             yield "recommended value", "–", "none: see Best configuration"
         else:
             value = f"{recommended.mean:.4g} ± {recommended.sd:.2g}"
-            yield "recommended value", value, f"trial {recommended.number}, posterior mean and sd"
+            yield "recommended value", value, f"trial {recommended.number}{fixed}, posterior mean and sd"
     name = "best observed value, partly luck" if reading.noisy else "best value"
-    yield name, cell(best.values[0]) if best else "–", f"trial {best.number}" if best else "no feasible trial"
+    remark = f"trial {best.number}{fixed}" if best else f"no feasible trial{fixed}"
+    yield name, cell(best.values[0]) if best else "–", remark
 
 
 def _settings(reading: Reading) -> Iterator[tuple[str, str]]:
@@ -86,11 +98,17 @@ def _settings(reading: Reading) -> Iterator[tuple[str, str]]:
         yield "initial design", f"{str(record.get('n_initial'))} configurations"
         yield "seed", str(record.get("seed"))
     else:
-        yield "model", "none: the study was not made by slayr_py"
+        fits = fitted_numbers(reading.study)
+        none = "none: the study was not made by slayr_py"
+        yield "model", "of the parameters that the trials have in common; no space is declared" if fits else none
     space = reading.space
     if space is not None:
         conditional = sum(bool(space.parent_conditions_of[name]) for name in space)
         yield "parameters", f"{len(space)}, {conditional} of them conditional" if conditional else str(len(space))
+    if fixed := fixed_values_text(reading.study):
+        yield "compared", f"trials{fixed}"
+    if within := record.get("within"):
+        yield "constraints on inputs", within_text(within)
     if (cost := cost_name(reading.study)) is not None:
         yield "cost", spent(reading.study, cost).describe(cost)
     starts = [trial.datetime_start for trial in reading.trials if trial.datetime_start is not None]
@@ -140,6 +158,8 @@ def configurations(reading: Reading) -> Iterator[Block]:
     rows.append([Cell(text, mark="strong") for text in ("objective", *(value for _, _, value in columns))])
     titles = ["parameter", *(title for title, _, _ in columns)]
     yield Table("configurations-table", "Active parameters and the value of the objective", titles, rows)
+    if fixed := fixed_values_text(reading.study):
+        yield Notice(f"Only trials{fixed} are compared.{_better_elsewhere(reading, best)}")
     if reason is not None:
         yield reason
     elif recommended is not None:
@@ -148,6 +168,15 @@ def configurations(reading: Reading) -> Iterator[Block]:
             "best observed value of a noisy objective is partly luck. After ± is the posterior standard deviation of "
             "the latent function."
         )
+
+
+def _better_elsewhere(reading: Reading, best: FrozenTrial) -> str:
+    """Tell the best of all feasible trials if it has other values than the fixed ones; empty if it has them."""
+    choose = max if reading.maximize else min
+    first = choose(feasible_trials(reading.study), key=lambda trial: float(trial.values[0]))
+    if first.number == best.number or first.values[0] == best.values[0]:
+        return ""
+    return f" The best of all, with other values, is {first.values[0]:.6g} at trial {first.number}."
 
 
 def _value(values: Mapping[str, Any], name: str) -> Cell:

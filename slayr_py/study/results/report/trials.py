@@ -14,7 +14,13 @@ from slayr_py.study.results.recommendation import has_recommendation
 from slayr_py.study.results.report.blocks import Block, Cell, Notice, Table
 from slayr_py.study.results.report.figures import drawing, scale
 from slayr_py.study.results.report.reading import Absent, Reading
-from slayr_py.study.results.tables import comparable_trials, finite_trials, front_trials, trials_table
+from slayr_py.study.results.tables import (
+    comparable_trials,
+    finite_trials,
+    fixed_values_text,
+    front_trials,
+    trials_table,
+)
 from slayr_py.study.storage.attributes import ERROR_KEY, FAILURE_KEY, suggestion_record
 from slayr_py.study.storage.columns import PARAMETER, Outcomes
 from slayr_py.study.storage.costs import cost_name, cost_of, spent
@@ -34,7 +40,8 @@ def convergence(reading: Reading) -> Iterator[Block]:
     errors, notes = _errors(reading)
     text = f"Values of {len(finite)} finished trials in order"
     if reading.best is not None:
-        text += f"; the best is {reading.best.values[0]:.6g} at trial {reading.best.number}"
+        fixed = fixed_values_text(reading.study)
+        text += f"; the best{fixed} is {reading.best.values[0]:.6g} at trial {reading.best.number}"
     text += ". The table of trials has all values, and the best so far after each."
 
     def draw() -> Figure:
