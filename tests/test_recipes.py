@@ -316,6 +316,7 @@ def test_a_kernel_learned_from_related_data(names):
     assert names["result"].best_value < 0.12
 
 
+@pytest.mark.filterwarnings("ignore:only some trials have momentum:UserWarning")
 @recipe("Optuna without a space", seed=MODE)
 def test_optuna_without_a_space(names):
     trials = names["study"].trials

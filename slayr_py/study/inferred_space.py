@@ -20,7 +20,7 @@ from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
-from slayr_py.errors import DataError
+from slayr_py.errors import DataError, listed
 from slayr_py.inference import FitKeywords, Posterior
 from slayr_py.space import WITHIN, Encoder, within_text
 from slayr_py.study.loop import suggest_next
@@ -111,6 +111,7 @@ class InferredSpace:
         if search_space.keys() - config.keys() - given.keys():
             if (model := self._model({**fixed, **search_space})) is not None:
                 model.warn_of_constraints(study)
+                self._warn_of_branches(study)
                 record = suggest_next(model, study, trial, self.seed)
                 model.warn_of_repetition(study, trial, record)
                 config = record["config"]
@@ -118,6 +119,16 @@ class InferredSpace:
             known = {name: given[name] for name in fixed}
             store_suggestion(study, trial, {"phase": "enqueued", "config": known})
         return {name: _within(config[name], search_space[name]) for name in search_space if name in config}
+
+    def _warn_of_branches(self, study: Study) -> None:
+        """Warn once of parameters that only some trials have, which the model of the others does not see."""
+        _, *others = groups(study)
+        if names := sorted(name for group in others for name in group):
+            self._session.warn(
+                f"only some trials have {listed(names)}: the model of the other parameters takes their effect for noise, "
+                "and converges slowly. Declare the space with its conditions: StanGPSampler(space)",
+                about="branches",
+            )
 
     def independent(self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
         """Suggest the group of a parameter and return its value, or draw it at random."""

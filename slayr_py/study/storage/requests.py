@@ -78,10 +78,10 @@ def check_request(
             + (f"; did you mean {near!r}?" if near is not None else "")
         )
     if not requests(space, name, distribution):
-        raise SpaceError(
-            f"{asks} as {distribution}, which was declared as {distribution_of(space[name])}: request it as declared, "
-            "or declare that range"
-        )
+        way_out = "request it as declared, or declare that range"
+        if getattr(distribution, "step", None) not in (None, 1):
+            way_out = "a space has no steps: declare an ordinal parameter with these values, and suggest_categorical"
+        raise SpaceError(f"{asks} as {distribution}, which was declared as {distribution_of(space[name])}: {way_out}")
     if not is_active_under(space, name, given):
         conditions = " and ".join(map(str, space.parent_conditions_of[name]))
         raise SpaceError(
