@@ -17,6 +17,7 @@ from slayr_py.study.storage.search_lock import search_lock
 from slayr_py.study.storage.workers import is_evaluating
 
 _FORM = re.compile(r"\s*(?P<name>[^<>=]*[^<>=\s])\s*(?P<relation><=|>=|<|>)\s*(?P<limit>[^<>=]+?)\s*")
+_BAND = "a range is one bound on a distance: report abs(y - 7) as a number of its own, and bound it: 'distance <= 0.1'"
 
 
 class Constraint(NamedTuple):
@@ -59,9 +60,11 @@ def parse_constraints(texts: Iterable[str]) -> tuple[Constraint, ...]:
         except ValueError:
             limit = math.nan
         if match is None or not math.isfinite(limit):
-            raise DataError(f'{text!r} is not a constraint; write a name, <= or >=, and a number: "memory <= 8"')
+            is_band = isinstance(text, str) and len(re.findall("[<>]", text)) == 2
+            band = f"; {_BAND}" if is_band else ""
+            raise DataError(f'{text!r} is not a constraint; write a name, <= or >=, and a number: "memory <= 8"{band}')
         if match["name"] in parsed:
-            raise DataError(f"two constraints on {match['name']!r}; report a second value under another name")
+            raise DataError(f"two constraints on {match['name']!r}; {_BAND}")
         parsed[match["name"]] = Constraint(match["name"], 1.0 if match["relation"][0] == "<" else -1.0, limit)
     return tuple(parsed.values())
 

@@ -30,8 +30,9 @@ def test_other_forms_are_refused(text):
 def test_a_text_or_two_bounds_on_a_name_are_refused():
     with pytest.raises(sl.DataError, match="a list of texts"):
         parse_constraints("memory <= 8")
-    with pytest.raises(sl.DataError, match="two constraints on 'm'"):
-        parse_constraints(["m <= 8", "m >= 2"])
+    for texts in (["m <= 8", "m >= 2"], ["2 <= m <= 8"]):
+        with pytest.raises(sl.DataError, match="'m'|'2 <= m <= 8'.*; a range is one bound on a distance"):
+            parse_constraints(texts)
 
 
 @pytest.mark.parametrize(
