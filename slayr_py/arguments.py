@@ -112,10 +112,10 @@ def check_probability(name: str, value: Any) -> float:
     return float(value)
 
 
-def check_callback(name: str, value: object) -> None:
+def check_progress(value: object) -> None:
     """Raise `DataError` for what is neither a function nor None, such as the True of a progress bar."""
     if value is not None and not callable(value):
-        raise DataError(f"{name} must be a function of the name of a phase, such as print, or None; got {value!r}")
+        raise DataError(f"progress must be a function of the name of a phase, such as print, or None; got {value!r}")
 
 
 def check_flag(name: str, value: object) -> bool:

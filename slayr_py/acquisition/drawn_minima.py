@@ -96,7 +96,7 @@ class JointDraws:
         """Draw functions from all posteriors; ``scale`` and ``exact`` are as in `draw_functions`, of the objective."""
         functions = functions_of(posterior, anchors, rng, n_draws, count, scale, exact)
         models = [(model, functions_of(model, anchors, rng, n_draws, count)) for model in feasibility]
-        return cls(float(np.copysign(1.0, posterior.y_sd)), functions, tuple(models))
+        return cls(posterior.sign, functions, tuple(models))
 
     def knowing(self, encoded: Encoded, values: FloatArray) -> JointDraws:
         """Return the functions with exact values (n,), in the user's units, at n configurations.

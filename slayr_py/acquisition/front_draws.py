@@ -95,7 +95,7 @@ class FrontTask:
     @property
     def signs(self) -> FloatArray:
         """1 for minimised objectives, -1 for maximised ones, (p,)."""
-        return np.array([np.copysign(1.0, posterior.y_sd) for posterior in self.posteriors])
+        return np.array([posterior.sign for posterior in self.posteriors])
 
     @property
     def limit(self) -> FloatArray:

@@ -117,5 +117,5 @@ def sample_optima(
 
 
 def _best(posterior: Posterior, evaluated: Encoded, exact: FloatArray) -> Exact:
-    row = int(np.argmin(np.copysign(1.0, posterior.y_sd) * exact))
+    row = int(np.argmin(posterior.sign * exact))
     return Exact(evaluated[[row]], float(exact[row]))

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from typing_extensions import Unpack
 
-from slayr_py.arguments import check_callback, check_flag, check_integer
+from slayr_py.arguments import check_flag, check_integer, check_progress
 from slayr_py.display import Summary
 from slayr_py.errors import DataError, level_outside
 from slayr_py.inference.model import AutoWarp, Likelihood, Model, Warp
@@ -214,7 +214,7 @@ class GaussianProcess:
         ------
         ToolchainError, CompileError
         """
-        check_callback("progress", progress)
+        check_progress(progress)
         if self.inducing is None:
             for model in self.models:
                 compiled(model.kernel.program, progress)
@@ -292,7 +292,7 @@ class GaussianProcess:
         options = FitOptions.given(options, fit)
         seed = check_integer("seed", seed, minimum=0)  # before anything is compiled
         maximize = check_flag("maximize", maximize)
-        check_callback("progress", progress)
+        check_progress(progress)
         if self.is_stack:
             if start is not None:
                 raise DataError(

@@ -234,6 +234,11 @@ class Posterior:
         """Whether larger values are better; the standardised targets then belong to the negated values."""
         return self.y_sd < 0
 
+    @property
+    def sign(self) -> float:
+        """1, or -1 if larger values are better: the factor that makes smaller values better."""
+        return -1.0 if self.maximize else 1.0
+
     def predict(self, configs: Encoded | Iterable[Mapping[str, Any]] | Any, engine: Engine = "numpy") -> Prediction:
         """Predict the latent function at m configurations.
 

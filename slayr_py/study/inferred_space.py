@@ -125,8 +125,8 @@ class InferredSpace:
         _, *others = groups(study)
         if names := sorted(name for group in others for name in group):
             self._session.warn(
-                f"only some trials have {listed(names)}: the model of the other parameters takes their effect for noise, "
-                "and converges slowly. Declare the space with its conditions: StanGPSampler(space)",
+                f"only some trials have {listed(names)}: the model of the other parameters takes their effect for "
+                "noise, and converges slowly. Declare the space with its conditions: StanGPSampler(space)",
                 about="branches",
             )
 

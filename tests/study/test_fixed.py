@@ -47,7 +47,7 @@ def test_results_compare_configurations_with_the_fixed_values(plane, quick):
     assert result.best_config == {"x": 3.0, "y": 2.5} and result.best_value == 21.25
     assert result.recommended.config == {"x": 3.0, "y": 2.5}
     assert Regret(1.0).estimate(study).incumbent == 5
-    assert "best_value=21.25" in repr(result) and "best: 21.25" in result._repr_html_()
+    assert "best_value=21.25" in repr(result) and "best with the fixed values y=2.5: 21.25" in result._repr_html_()
     axes = result.plot_convergence().axes[0]
     assert "best so far: 21.25" in str(axes.get_legend().texts)
     assert "best so far with the fixed values y=2.5" in axes.get_xlabel()

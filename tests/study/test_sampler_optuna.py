@@ -26,8 +26,11 @@ from slayr_py.inference import GaussianProcess, Posterior
 from slayr_py.inference.sampling import approximations
 from slayr_py.study import StanGPSampler
 
-# There are more suggestions than configurations, of an objective that is not declared noisy.
-pytestmark = pytest.mark.filterwarnings("ignore:trial .* repeats the configuration")
+# There are more suggestions than configurations, of an objective that is not declared noisy. Branches are not declared.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:trial .* repeats the configuration"),
+    pytest.mark.filterwarnings("ignore:only some trials have"),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -179,7 +179,7 @@ def test_every_machine_makes_a_kernel(family, machine):
         trained = svm.pretrain(plane(), configs[:n], given[:n], family=family, C=10.0, **options)
         kernel = trained.kernel(layers=(1, 2) if family == "se" else 2)
         points = trained.encoder.encode(configs)
-        k = kernel.with_parts(2, None).gram(points, points, {"sigma_f": 1.0, "feature_lengthscale": [1.0]})
+        k = kernel.with_layers(2).gram(points, points, {"sigma_f": 1.0, "feature_lengthscale": [1.0]})
         np.testing.assert_allclose(np.diag(k), 1.0, rtol=1e-10)
         assert np.linalg.eigvalsh(k).min() > -1e-10 and k.min() < 0.9
         assert kernel.concentration == min(max(2 * trained.skill, 0.1), 1.0)

@@ -73,6 +73,11 @@ class Latent(NamedTuple):
     jitter: FloatArray
     pivot: float | None = None
 
+    @property
+    def sign(self) -> float:
+        """Sign of ``y_sd``."""
+        return -1.0 if self.y_sd < 0 else 1.0
+
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation of the function under each draw, (s, m), for standardised targets."""
         if self.warp is None:
@@ -96,7 +101,7 @@ class Latent(NamedTuple):
         return self._probability(z), np.asarray(density)
 
     def _probability(self, z: FloatArray) -> FloatArray:
-        return np.asarray(ndtr(np.copysign(1.0, self.y_sd) * z).mean(axis=0))
+        return np.asarray(ndtr(self.sign * z).mean(axis=0))
 
     def log_density(self, y: FloatArray, noise: FloatArray | float = 0.0) -> FloatArray:
         """Return the log density at y (m,), in the user's units; noise as in :meth:`cumulative`."""
@@ -268,7 +273,7 @@ class Prediction:
         """
         if self.latent.warp is None:
             return self.mean, self.sd
-        better, median = self.quantile(ndtr([-np.copysign(1.0, self.latent.y_sd), 0.0]))
+        better, median = self.quantile(ndtr([-self.latent.sign, 0.0]))
         return median, np.abs(better - median)
 
 
@@ -280,7 +285,7 @@ def _quantile(latent: Latent, p: float) -> FloatArray:
     if latent.y_sd < 0 and p >= 0.5:  # 1 - p is exact: the same bits as for the negated values
         return -_quantile(latent._replace(y_mean=-latent.y_mean, y_sd=-latent.y_sd), 1 - p)
     unit = abs(latent.y_sd)
-    direction = np.copysign(1.0, latent.y_sd)
+    direction = latent.sign
     # The quantile of a mixture lies between the smallest and the largest quantile of its components.
     quantiles = latent.mean + direction * ndtri(p) * latent.sd
     if latent.warp is not None:

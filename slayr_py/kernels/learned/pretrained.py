@@ -259,15 +259,15 @@ class Pretrained(Planned):
 
     @override
     def as_node(self) -> tuple[Node, dict[str, Kernel]]:
-        single: dict[str, Kernel] = {f"PRE{layer}": self.with_parts(layer, None) for layer in self.layers}
+        single: dict[str, Kernel] = {f"PRE{layer}": self.with_layers(layer) for layer in self.layers}
         leaves = [Leaf(name) for name in single]
         if self.base is not None:
             leaves.append(self.base.leaf)
         return add(*leaves), single
 
-    def with_parts(self, layers: int | Sequence[int], base: Matern | None) -> Pretrained:
-        """Return the kernel with other layers and another base."""
-        return self._with(layers=layers, base=base)
+    def with_layers(self, layers: int | Sequence[int]) -> Pretrained:
+        """Return the kernel with other layers and without a base."""
+        return self._with(layers=layers, base=None)
 
     def _with(self, **changes: Any) -> Pretrained:
         """Return the kernel with other arguments; what it has computed on spaces is computed again."""

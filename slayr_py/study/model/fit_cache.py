@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from optuna import Study
 
-from slayr_py.inference import FitOptions, Posterior
+from slayr_py.inference import FitOptions, GaussianProcess, Posterior, WarmStart
 from slayr_py.space import FloatArray
 from slayr_py.study.storage.trials import Observations, Results
 
@@ -27,6 +27,21 @@ def fit_key(
     """
     arrays = b"".join(array.tobytes() for array in (*(config.get_array() for config in data.configs), *numbers))
     return study.study_name, name, tuple(data.numbers), arrays, seed, options
+
+
+def fit_to(
+    gp: GaussianProcess, observed: Observations, options: FitOptions, seed: int = 1, start: WarmStart | None = None
+) -> Posterior:
+    """Fit a model to observations, with their known errors and direction."""
+    return gp.fit(
+        observed.configs,
+        observed.y,
+        seed=seed,
+        start=start,
+        options=options,
+        y_sd=observed.errors,
+        maximize=observed.maximize,
+    )
 
 
 class Cache(Generic[_Result]):

@@ -14,7 +14,7 @@ from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Fixed, FloatArray
 from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.prediction_error import inflation_of
-from slayr_py.study.storage.objectives import default_reference, given_reference, goals_of
+from slayr_py.study.storage.objectives import default_reference, given_reference, goals_of, signs_of
 from slayr_py.study.storage.trials import Observations, known_infeasible
 from slayr_py.threads import one_thread
 
@@ -96,7 +96,7 @@ def front_of(
     Without a given reference point it is `default_reference` of the same values or, if there are none, of all values.
     """
     goals = goals_of(study)
-    sign = np.array([goal.sign for goal in goals])
+    sign = signs_of(goals)
     found = _known(observed, posteriors, fixed, noisy)
     values = None if found is None else found.values
     known = np.column_stack([each.y for each in observed]) if values is None else values

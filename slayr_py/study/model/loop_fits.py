@@ -24,7 +24,7 @@ from slayr_py.inference import (
     reason,
     unreliability,
 )
-from slayr_py.study.model.fit_cache import FitCache, fit_key
+from slayr_py.study.model.fit_cache import FitCache, fit_key, fit_to
 from slayr_py.study.storage.fit_records import LastStart, last_warm_start, part_name
 from slayr_py.study.storage.suggestion import FitEntry, KernelEntries, StackPart
 from slayr_py.study.storage.trials import Observations
@@ -244,15 +244,7 @@ class LoopFits:
         observed = self.observed
 
         def fit(attempt: Attempt) -> Posterior:
-            return gp.fit(
-                observed.configs,
-                observed.y,
-                seed=attempt.seed,
-                start=attempt.start,
-                options=attempt.options,
-                y_sd=observed.errors,
-                maximize=observed.maximize,
-            )
+            return fit_to(gp, observed, attempt.options, attempt.seed, attempt.start)
 
         posterior = fit(attempt)
         record = posterior.record

@@ -18,7 +18,7 @@ from slayr_py.errors import DataError, InferenceError, listed
 from slayr_py.inference import GaussianProcess, Posterior, WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder, FloatArray
-from slayr_py.study.model.fit_cache import Cache, fit_key
+from slayr_py.study.model.fit_cache import Cache, fit_key, fit_to
 from slayr_py.study.model.warp_choice import AT_MODE, MOST
 from slayr_py.study.storage.objectives import goals_of
 from slayr_py.study.storage.trials import Observations, observations
@@ -195,14 +195,7 @@ def _compared(
 
 def _mode(gp: GaussianProcess, observed: Observations, start: WarmStart | None = None) -> Posterior:
     """Return the fit at the mode, of other scales at the one near the mode of the declared scales."""
-    return gp.with_errors(observed.errors).fit(
-        observed.configs,
-        observed.y,
-        y_sd=observed.errors,
-        maximize=observed.maximize,
-        start=start,
-        options=AT_MODE,
-    )
+    return fit_to(gp.with_errors(observed.errors), observed, AT_MODE, start=start)
 
 
 def _log_densities(modes: Sequence[Posterior]) -> FloatArray:

@@ -24,7 +24,7 @@ from slayr_py.study.model.costs import CostModel
 from slayr_py.study.model.design import Design, default_configuration
 from slayr_py.study.model.exhaustion import Everything
 from slayr_py.study.model.feasibility import FeasibilityModels
-from slayr_py.study.model.fit_cache import Cache, FitCache
+from slayr_py.study.model.fit_cache import Cache, FitCache, fit_to
 from slayr_py.study.model.loop_fits import LoopFits
 from slayr_py.study.model.options import SamplerOptions
 from slayr_py.study.model.proposal import Proposal
@@ -332,14 +332,7 @@ class SpaceModel:
         if gp.is_stack:
             fits = LoopFits(gp, study, observed, FitCache(), self.session.warn)
             return fits.fit(fits.plan(options), np.random.SeedSequence(seed))[1]
-        return gp.fit(
-            observed.configs,
-            observed.y,
-            seed=seed,
-            options=options,
-            y_sd=observed.errors,
-            maximize=observed.maximize,
-        )
+        return fit_to(gp, observed, options, seed)
 
     def fixed_for_context(self, context: Mapping[str, Any]) -> Fixed:
         """Return the fixed values of a trial with a context, whose values replace the sampler's.

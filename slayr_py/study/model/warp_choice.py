@@ -13,9 +13,9 @@ import numpy as np
 from optuna import Study
 
 from slayr_py.errors import InferenceError
-from slayr_py.inference import AutoWarp, FitOptions, GaussianProcess, Posterior
+from slayr_py.inference import AutoWarp, FitOptions, GaussianProcess
 from slayr_py.space import FloatArray
-from slayr_py.study.model.fit_cache import FitCache, fit_key
+from slayr_py.study.model.fit_cache import FitCache, fit_key, fit_to
 from slayr_py.study.storage.trials import Observations, observations
 
 EVIDENCE = 10.0  # measured in docs/decisions/warp.md
@@ -49,11 +49,8 @@ def with_chosen_warp(study: Study, gp: GaussianProcess, observed: Observations, 
     first = observations(study, gp.encoder.space, observed.numbers[:n])
 
     def log_densities(warp: AutoWarp) -> FloatArray:
-        def fit() -> Posterior:
-            model = gp.with_warp(warp)
-            return model.fit(first.configs, first.y, options=AT_MODE, maximize=observed.maximize)
-
-        posterior = fits.get(fit_key(study, f"warp {warp}", first, [first.y], 1, AT_MODE), fit)
+        key = fit_key(study, f"warp {warp}", first, [first.y], 1, AT_MODE)
+        posterior = fits.get(key, lambda: fit_to(gp.with_warp(warp), first, AT_MODE))
         return posterior.parts[0].leave_one_out.elpd
 
     try:

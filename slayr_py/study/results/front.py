@@ -23,7 +23,7 @@ from slayr_py.study.results.recommendation import comparable_rows, is_declared_n
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
 from slayr_py.study.sampler import declared_space_of, fixed_for_results, space_of, warn_of_forgotten_functions
 from slayr_py.study.storage.far_values import compress_far
-from slayr_py.study.storage.objectives import check_several, default_reference, given_reference, goals_of
+from slayr_py.study.storage.objectives import check_several, default_reference, given_reference, goals_of, signs_of
 from slayr_py.study.storage.trials import Observations, observations, observations_of_all, were_searched
 from slayr_py.threads import one_thread
 
@@ -68,7 +68,7 @@ def hypervolume_curve(study: Study, reference: Reference) -> list[float]:
     """Return the hypervolume after each feasible trial; parameters and errors as in :func:`hypervolume_of`."""
     check_several(study)
     goals = goals_of(study)
-    sign = np.array([goal.sign for goal in goals])
+    sign = signs_of(goals)
     point = sign * given_reference(reference, goals)
     values = sign * np.array([trial.values for trial in comparable_trials(study)]).reshape(-1, len(goals))
     curve: list[float] = []
@@ -110,7 +110,7 @@ def front_probabilities(
     """
     if is_exact(study):
         trials = comparable_trials(study)
-        sign = np.array([goal.sign for goal in goals_of(study)])
+        sign = signs_of(goals_of(study))
         on_front = non_dominated(sign * np.array([trial.values for trial in trials]))
         table = pd.DataFrame({"number": [trial.number for trial in trials], "probability": on_front.astype(np.float64)})
     else:
@@ -129,7 +129,7 @@ def _drawn_front(
     rows = comparable_rows(study, observed)
     same = keys(encoder.encode([observed.configs[row] for row in rows]))
     configs = {key: observed.configs[row] for key, row in zip(same, rows, strict=True)}
-    signs = [goal.sign for goal in goals_of(study)]
+    signs = signs_of(goals_of(study))
     constraints = of_constraints(feasibility) if is_declared_noisy(study) else []
     models = [*posteriors, *constraints]
     seeds = [int(stream.generate_state(1)[0]) for stream in np.random.SeedSequence(seed).spawn(len(models))]
@@ -227,7 +227,7 @@ def front_band(
     warn_of_forgotten_functions(study)
     with one_thread():
         fronts = draw_fronts(task, np.random.default_rng(check_integer("seed", seed, minimum=0))).fronts
-    signs = np.array([goal.sign for goal in goals])
+    signs = signs_of(goals)
     limit = signs * task.reference
     best = np.median([np.min(signs[0] * front[:, 0], initial=limit[0]) for front in fronts])
     places = np.linspace(best, limit[0], n)
@@ -257,7 +257,7 @@ def reference_of(study: Study) -> FloatArray | None:
     It is in the user's units.
     """
     check_several(study)
-    sign = np.array([goal.sign for goal in goals_of(study)])
+    sign = signs_of(goals_of(study))
     trials = comparable_trials(study)
     if not trials:
         return None
@@ -279,7 +279,7 @@ def _values_seen(study: Study, trials: Sequence[FrozenTrial]) -> FloatArray:
 
     Without a declared space they are compressed among these trials alone.
     """
-    signs = np.array([goal.sign for goal in goals_of(study)])
+    signs = signs_of(goals_of(study))
     with suppress(SlayrError):  # no declared space, or a damaged attribute, which the model's own errors name
         observed = observations_of_all(study, space_of(study))
         rows = np.isin(observed[0].numbers, [trial.number for trial in trials])

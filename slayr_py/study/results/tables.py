@@ -20,7 +20,7 @@ from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import regret_records, stopping_record, suggestion_record
 from slayr_py.study.storage.columns import PARAMETER, STATE, TRIAL_COLUMNS, Outcomes
 from slayr_py.study.storage.costs import cost_name, cost_of
-from slayr_py.study.storage.objectives import finite_values, goal_of, goals_of, has_several
+from slayr_py.study.storage.objectives import finite_values, goal_of, goals_of, has_several, signs_of
 from slayr_py.study.storage.optuna_private import partly_fixed
 from slayr_py.study.storage.reading import trials_of
 from slayr_py.study.storage.search_records import stored_searches
@@ -147,7 +147,7 @@ def front_trials(study: Study) -> list[FrozenTrial]:
     trials = comparable_trials(study)
     if not trials:
         return []
-    sign = np.array([goal.sign for goal in goals_of(study)])
+    sign = signs_of(goals_of(study))
     values = sign * np.array([trial.values for trial in trials])
     return [trial for trial, chosen in zip(trials, non_dominated(values), strict=True) if chosen]
 

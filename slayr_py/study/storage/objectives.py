@@ -57,6 +57,11 @@ def goals_of(study: Study) -> tuple[Goal, ...]:
     )
 
 
+def signs_of(goals: Sequence[Goal]) -> FloatArray:
+    """Return the factors (p,) that make smaller values of the objectives better."""
+    return np.array([goal.sign for goal in goals])
+
+
 def has_several(study: Study) -> bool:
     """Return whether a study has several objectives."""
     return len(study.directions) > 1

@@ -32,7 +32,7 @@ from slayr_py.study.storage.attributes import (
 from slayr_py.study.storage.curves import evidence_of
 from slayr_py.study.storage.distributions import to_configuration, to_params
 from slayr_py.study.storage.far_values import GAP, Compressed, compress_far, has_gap
-from slayr_py.study.storage.objectives import Goal, finite_values, goals_of, has_several
+from slayr_py.study.storage.objectives import Goal, finite_values, goals_of, has_several, signs_of
 from slayr_py.study.storage.optuna_private import enqueued_values
 from slayr_py.study.storage.reading import trials_of
 from slayr_py.threads import ignoring_underflow
@@ -93,12 +93,6 @@ class Observations(NamedTuple):
     def usable(self, encoded: Encoded, fixed: Fixed | None) -> NDArray[np.bool_]:
         """Return which trials are feasible and have the fixed values, (n,), from their encoded configurations."""
         return self.feasible if fixed is None else self.feasible & fixed.hold(encoded)
-
-    @property
-    def best(self) -> float | None:
-        """Return the best feasible value, or None if there is none."""
-        values = self.y[self.feasible]
-        return self.best_of(values) if len(values) else None
 
     def best_of(self, values: FloatArray) -> float:
         """Return the best of some values."""
@@ -197,7 +191,7 @@ def _finished(
             continue
         trials.append(trial)
         configs.append(config)
-    signs = np.array([goal.sign for goal in goals])
+    signs = signs_of(goals)
     values = signs * np.array(rows, dtype=np.float64).reshape(-1, len(goals))
     return _Finished(trials, configs, values, np.array(errors, dtype=np.float64))
 

@@ -195,7 +195,7 @@ def test_kernels_are_the_same_after_json_and_files(name, tmp_path):
 @pytest.mark.parametrize("name", ["origin", "polynomial"])
 def test_a_kernel_with_other_parts_keeps_everything_else(name):
     one = ROUND_TRIPS[name]
-    assert one.with_parts(2, None).options() == one.options() | {"layers": [2], "base": None}
+    assert one.with_layers(2).options() == one.options() | {"layers": [2], "base": None}
 
 
 def test_parts_of_expressions_are_the_same_after_json():
@@ -203,7 +203,7 @@ def test_parts_of_expressions_are_the_same_after_json():
     with_origin = kernel(origin={"x": 0.25}, distance_scale=0.1)
     expression = with_origin + kernel(layers=2, base=None, distance_scale=0.1) * Composite("PER")
     assert expression.expression == "PRE1 + PRE2 + MAT52 + PRE22 * PER"
-    given = Composite("PRE + MAT52", given={"PRE": with_origin.with_parts(2, None)})
+    given = Composite("PRE + MAT52", given={"PRE": with_origin.with_layers(2)})
     for one in (expression, given, Matern(p=2) + with_origin):
         again = Model.fromdict(json.loads(json.dumps(Model(space, one).asdict()))).kernel
         points = random_points(Encoder(space), 6, 0)
@@ -424,7 +424,7 @@ def test_few_and_large_values(y, method):
 @pytest.mark.stan
 @pytest.mark.parametrize("layers", [1, 2])
 def test_kernel_without_base_is_fitted(fitted, layers):
-    kernel = fitted.kernel.with_parts(layers, None)
+    kernel = fitted.kernel.with_layers(layers)
     configs = fitted.encoder.sobol(5, 1)
     posterior = sl.GaussianProcess(fitted.encoder, kernel).fit(configs, [1.0, 2.0, 0.0, 3.0, 1.0], method="map")
     assert "share" not in posterior.draws and posterior.check().kernel_notes == ()

@@ -54,6 +54,7 @@ def test_the_posterior_of_a_maximised_study_predicts_its_values(plane, quick):
 
 
 @pytest.mark.stan
+@pytest.mark.filterwarnings("ignore:only some trials have")
 def test_a_study_of_inferred_parameters_has_results_in_the_given_space(mixed):
     study = optuna.create_study(sampler=StanGPSampler(method="map", n_initial=6, seed=1))
     drawn = Encoder(mixed).sobol(16, 1)
