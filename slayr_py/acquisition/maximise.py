@@ -319,9 +319,14 @@ def _merit(
     known = standardised_error(posterior, error)
     # Just beside an exact value on a slope, some improvement is certain: its probability keeps the noise.
     exact = criterion.is_of_means and not len(compared) and known == 0
-    predictor = posterior.predictor(n_draws).with_error(known).with_pending(running, exact=exact)
+    base = posterior.predictor(n_draws)
+    predictor = base.with_error(known).with_pending(running, exact=exact)
     if len(compared) and criterion.is_of_means:
-        beyond = best - _standardised(posterior, float(posterior.predict(compared[:1]).centre_and_spread()[0][0]))
+        if base.n_draws == posterior.n_draws:  # its factors are known
+            prediction = base.predict(compared[:1], posterior.y_mean, posterior.y_sd)
+        else:
+            prediction = posterior.predict(compared[:1])
+        beyond = best - _standardised(posterior, float(prediction.centre_and_spread()[0][0]))
         if believed is not None:
             believed = believed[~Taken(compared[:1], 0.0).contains(believed)]
         predictor = predictor.compared(compared, believed).linearised(beyond)
