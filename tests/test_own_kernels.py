@@ -104,6 +104,7 @@ def test_a_study_with_the_kernel_is_resumed_and_reports_another_file(lab, tmp_pa
     assert again.trials["value"].tolist() == once.trials["value"].tolist()
     assert min(again.trials["value"][4:]) < min(again.trials["value"][:4])
     assert isinstance(result.posterior().kernel, lab.Bent)
+    assert "#include" not in result.posterior().stan_code and "bent" in result.posterior().stan_code.lower()
 
     def change():
         declared_space = sl.study.StanGPSampler(SPACE, kernel="bent").strategy

@@ -24,6 +24,7 @@ from slayr_py.inference.prediction.distribution import Latent, Prediction
 from slayr_py.inference.prediction.draws import Chains
 from slayr_py.inference.prediction.predictor import Predictor
 from slayr_py.inference.records.saved import STACK_FILE, Format
+from slayr_py.inference.sampling.programs import program_text
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, FloatArray, function_names
@@ -213,6 +214,16 @@ class Posterior:
     def data(self) -> Mapping[str, Any]:
         """Data of the program of a single fit."""
         return self.only("data of a program").data
+
+    @property
+    def stan_code(self) -> str:
+        """Text of the Stan program of a single fit, with its includes: any interface of Stan runs it with `data`.
+
+        It has the readable likelihood; the accelerated one has the same values up to rounding.
+        """
+        part = self.only("program")
+        part.require_program("program")
+        return program_text(part.model.kernel.program)
 
     @property
     def record(self) -> dict[str, Any]:

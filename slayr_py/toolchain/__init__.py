@@ -16,7 +16,7 @@ from slayr_py.toolchain.package_programs import (
 )
 from slayr_py.toolchain.prebuilt import code_hashes, find_prebuilt, has_prebuilt, prebuilt_program, write_manifest
 from slayr_py.toolchain.processor import processor_features, processor_name, processor_options
-from slayr_py.toolchain.source import cpp_code, expand_header, stan_code
+from slayr_py.toolchain.source import cpp_code, expand_header, expand_stan, stan_code
 from slayr_py.toolchain.together import combined_header, compile_executable, compile_together
 
 __all__ = [

@@ -9,6 +9,7 @@ from testing_spaces import mixed_space
 
 import slayr_py as sl
 from slayr_py.inference.records.contents import Contents
+from slayr_py.toolchain import program_folder, stan_code
 
 
 @pytest.mark.stan
@@ -89,3 +90,13 @@ def test_a_note_says_that_chains_replace_an_approximation(mixed_posterior, metho
     assert any(f"method={method!r} was given up" in note and "method='nuts'" in note for note in notes) == noted
     assert part.record["abandoned"] == [attempt]
     assert part.record["diagnostics"]["kernel_notes"] == list(part.diagnostics.kernel_notes)
+
+
+def test_the_program_of_a_fit_is_that_of_its_kernel(branin_posterior, tmp_path):
+    file = tmp_path / "matern_gp.stan"
+    file.write_text(branin_posterior.stan_code)
+    folder = program_folder()
+    assert "#include" not in file.read_text()
+    assert stan_code(file, ()) == stan_code(folder / "matern_gp.stan", (folder,))
+    with pytest.raises(sl.DataError, match="several parts|stack"):
+        _ = sl.Posterior.stack([branin_posterior, branin_posterior], [0.5, 0.5]).stan_code

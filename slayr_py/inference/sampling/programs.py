@@ -25,6 +25,7 @@ from slayr_py.toolchain import (
     compile_accelerated_together,
     compile_program,
     ensure_cmdstan,
+    expand_stan,
     has_prebuilt,
     is_trusted,
     prebuilt_program,
@@ -122,6 +123,21 @@ def _compiled(
                 stacklevel=level_outside(),
             )
     return compile_program(sources.stan_file, include_paths=(program_folder(),), on_progress=progress)
+
+
+def program_text(name: str) -> str:
+    """Return the text of a kernel's program, with its includes and the readable likelihood.
+
+    Raises
+    ------
+    CompileError
+        If a file of a user's kernel does not exist.
+    """
+    folder = program_folder()
+    with own_sources(name, folder) as own:
+        if own is not None:
+            return expand_stan(own.stan_file, own.include_paths)
+    return expand_stan(folder / f"{name}.stan", (folder,))
 
 
 def _compiled_own(own: OwnSources, progress: Callable[[str], None] | None) -> CompiledProgram:
