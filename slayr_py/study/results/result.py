@@ -231,7 +231,8 @@ class Result:
         """Return a table with one row per trial: number, value, state and params_<name> for every parameter.
 
         If a trial has a known error, y_sd follows the value. Several objectives have columns values_<name> and
-        y_sd_<name> each, with their numbers if they have no names. Missing values and inactive parameters are NaN.
+        y_sd_<name> each, with their numbers if they have no names. Constraints have columns constraints_<name>, with
+        the excess over the bound. Missing values and inactive parameters are NaN.
         """
         return trials_table(self.study, self.space)
 

@@ -18,7 +18,7 @@ from slayr_py.errors import DataError
 from slayr_py.inference import CHECKS, AbandonedAttempt
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.attributes import regret_records, stopping_record, suggestion_record
-from slayr_py.study.storage.columns import PARAMETER, STATE, TRIAL_COLUMNS, Outcomes
+from slayr_py.study.storage.columns import CONSTRAINT, PARAMETER, STATE, TRIAL_COLUMNS, Outcomes
 from slayr_py.study.storage.costs import cost_name, cost_of
 from slayr_py.study.storage.objectives import finite_values, goal_of, goals_of, has_several, signs_of
 from slayr_py.study.storage.optuna_private import partly_fixed
@@ -101,7 +101,8 @@ def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.Da
 
     Several objectives have the columns values_<name> and y_sd_<name> each. If a trial has reported values, last_step
     follows the state: `curve_table` has the decisions to prune trials. The cost of a study with one is a column of its
-    name after the state.
+    name after the state, and so are constraints_<name>, by how much a trial exceeds the bound of a constraint, which
+    holds where that is not positive.
 
     Parameters
     ----------
@@ -122,12 +123,14 @@ def trials_table(study: Study, space: ConfigurationSpace | None = None) -> pd.Da
     errors = {name: [_known_error(trial, i) for trial in trials] for i, name in enumerate(outcomes.errors)}
     known = errors if any(map(any, errors.values())) else {}
     costs = {name: [cost_of(trial, name) for trial in trials] for name in outcomes.costs[:1]}
+    bounded = sorted({name for trial in trials for name in trial.constraints})
+    excess = {CONSTRAINT + name: [trial.constraints.get(name) for trial in trials] for name in bounded}
     return pd.DataFrame(
         {
             "number": own.pop("number"),
             **{name: pd.Series(cells, dtype="float64") for name, cells in {**values, **known}.items()},
             STATE: own.pop(STATE),
-            **{name: pd.Series(cells, dtype="float64") for name, cells in costs.items()},
+            **{name: pd.Series(cells, dtype="float64") for name, cells in {**costs, **excess}.items()},
             **{name: cells for name, cells in own.items() if cells.notna().any()},
             **{PARAMETER + name: pd.Series([trial.params.get(name) for trial in trials]) for name in parameters},
         }

@@ -23,7 +23,10 @@ TRIAL_COLUMNS = {"number": ("number", "int64"), STATE: ("state.name", None), "la
 OF_TRIALS = (*TRIAL_COLUMNS, VALUE, ERROR_KEY)
 """Columns of tables of trials with fixed names; a file may have ones that are not read."""
 
-OF_TRIALS_PREFIXES = (OBJECTIVE, PARAMETER, f"{ERROR_KEY}_")
+CONSTRAINT = "constraints_"
+"""Start of the columns of constraints, by how much a trial exceeds the bound."""
+
+OF_TRIALS_PREFIXES = (OBJECTIVE, PARAMETER, CONSTRAINT, f"{ERROR_KEY}_")
 
 IGNORED = (*TRIAL_COLUMNS, "datetime_start", "datetime_complete", "duration")
 """Columns of tables of trials that are no part of an experiment."""
