@@ -49,6 +49,7 @@ def read_history(
         settings.space,
         target_columns(settings, target),
         cost=settings.options.get("cost"),
+        constraints=settings.options.get("constraints", ()),
         separator=separator,
         note=lambda text: typer.echo(printable(f"note: {text}"), err=True),
     )

@@ -18,16 +18,20 @@ from slayr_py.cli.experiments import read_history, target_columns
 from slayr_py.cli.keys import STUDY
 from slayr_py.cli.options import Epsilon, announce
 from slayr_py.display import printable, table_text
+from slayr_py.errors import did_you_mean
 from slayr_py.study import (
+    CONSTRAINT,
     FileForm,
     SamplerKeywords,
     ask_batch,
+    check_not_inputs,
     config_of,
     create_study,
     goals_of,
     has_different_replicates,
     has_only_proposals,
     new_status,
+    parse_constraints,
     quiet_optuna,
     suggestion_record,
     write_proposals,
@@ -67,8 +71,9 @@ def suggest(
     recognised, with a note. Replicates are repeated rows; results that differ make the objective noisy. A column
     "status" has "done", "failed" or "planned"; a planned experiment without a result counts as running, so that other
     ones are proposed. Without this column, an empty result is a failed experiment. A result may also be the word
-    "failed". A column y_sd has known standard errors. Other columns are left out with a note. Rows count from 1, the
-    first below the header.
+    "failed". A column y_sd has known standard errors. Constraints on further results, such as constraints =
+    ["purity >= 0.9"] under [study], have columns of their names. Other columns are left out with a note. Rows count
+    from 1, the first below the header.
 
     The proposals are printed, and written with --output in the form of the table, with the status "planned", an empty
     result and, if the study has a cost, an empty cost: append them to the table, and fill in the results. An existing
@@ -90,15 +95,20 @@ def suggest(
     settings = load_config(config, has_objective=False)
     options = _options(settings, maximize, seed)
     targets = target_columns(settings, target)
+    bounds = parse_constraints(settings.options.get("constraints", ()))
+    check_not_inputs(bounds, settings.space.space)
     if output is not None:
         _check_output(output, settings, targets, separator)
     if (path := history or settings.history) is None:
         if both := [name for name in targets if name in settings.space.space]:
             raise ConfigError(f"the column {both[0]!r} of results is a parameter; name the results in another way")
-        columns = (*settings.space.space, *targets)
+        columns = (*settings.space.space, *targets, *(bound.name for bound in bounds))
         form = FileForm(columns, separator or ",", status=new_status(columns))
     else:
         options["history"], form = read_history(path, settings, target, separator)
+        if missing := [bound for bound in bounds if CONSTRAINT + bound.name not in options["history"]]:
+            held = did_you_mean(missing[0].name, form.columns)
+            raise ConfigError(f"{path} has no column {missing[0].name!r} of the constraint {str(missing[0])!r}{held}")
         if has_different_replicates(options["history"], settings.space, targets) and "noisy" not in options:
             typer.echo("note: repeated experiments have different results, so the objective counts as noisy", err=True)
             options["noisy"] = True
@@ -122,12 +132,6 @@ def _options(settings: Config, maximize: bool | None, seed: int | None) -> dict[
     """Return the arguments of `create_study`; those of the loop are left out."""
     known = {*SamplerKeywords.__annotations__, *signature(create_study).parameters}
     options = {key: value for key, value in settings.options.items() if key in known}
-    if "constraints" in settings.options:
-        raise ConfigError(
-            "constraints in [study] bound numbers that an objective returns, which slayr suggest does not read; bounds "
-            "on parameters are given by within. In Python, ask and tell take trial.set_constraint(name, excess), which "
-            "holds where the excess is at most 0"
-        )
     if maximize is not None:
         if "directions" in options:
             raise ConfigError("--maximize and --minimize are for one objective; leave them out, see directions")
@@ -167,6 +171,8 @@ def _text(study: optuna.Study, numbers: Sequence[int], targets: Sequence[str]) -
             if "predicted" in record or "objectives" in record:
                 predicted = parts[goal.number]["predicted"]
                 row[f"{name} (predicted)"] = f"{predicted['mean']:.4g} ± {predicted['sd']:.2g}"
+        if "feasible" in record:
+            row["feasible"] = f"{record['feasible']:.2f}"
         rows.append(row)
     how = {
         "initial": "initial design: space-filling points, and configurations that are to come first",

@@ -41,6 +41,10 @@ from slayr_py.study.results.tables import (
     trials_table,
 )
 from slayr_py.study.run.asktell import ask, ask_batch, config_of, create_study, tell
+from slayr_py.study.run.constraints import (
+    check_not_inputs as check_not_inputs,
+    parse_constraints as parse_constraints,
+)
 from slayr_py.study.run.experiment_files import (
     FileForm,
     has_different_replicates as has_different_replicates,
@@ -63,7 +67,7 @@ from slayr_py.study.storage.attributes import (
     study_record,
     suggestion_record,
 )
-from slayr_py.study.storage.columns import PENDING as PENDING
+from slayr_py.study.storage.columns import CONSTRAINT as CONSTRAINT, PENDING as PENDING
 from slayr_py.study.storage.costs import cost_name, spent
 from slayr_py.study.storage.distributions import space_to_distributions
 from slayr_py.study.storage.integrity import check_integrity

@@ -77,7 +77,8 @@ SPACE = '[space]\nx = { type = "float", lower = 0, upper = 1 }\n'
 @pytest.mark.parametrize(
     ("study", "words", "message"),
     [
-        ('constraints = ["heat <= 1"]', [], "ask and tell take trial.set_constraint(name, excess)"),
+        ('constraints = ["heat <= 1"]', ["--history", "runs.csv"], "no column 'heat' of the constraint 'heat <= 1'"),
+        ('constraints = ["x <= 1"]', [], "'x' has only parameters; give a constraint on inputs by within="),
         ('directions = ["minimize", "maximize"]', ["--maximize"], "are for one objective"),
         ('directions = ["minimize", "maximize"]', ["--target", "y"], "is for one objective; name several"),
         ("", ["--history", "none.csv"], "there is no table none.csv"),
@@ -121,12 +122,33 @@ x3 = { type = "float", lower = 0, upper = 1 }
 NEEDS = {"reference_point": 'directions = ["minimize", "maximize"]', "prior_beta": f"prior = {STUDY['prior'].example}"}
 
 
-@pytest.mark.parametrize("key", sorted(STUDY.keys() - {"constraints"}))
+@pytest.mark.parametrize("key", sorted(STUDY))
 def test_every_key_of_a_study_is_accepted(tmp_path, monkeypatch, key):
     monkeypatch.chdir(tmp_path)
-    Path("runs.csv").write_text("lr,act,layers,x1,x2,x3,value\n0.01,relu,2,0.2,0.3,0.5,1.0\n")
+    Path("runs.csv").write_text("lr,act,layers,x1,x2,x3,memory,value\n0.01,relu,2,0.2,0.3,0.5,6,1.0\n")
     Path("lab.toml").write_text(f"[study]\n{key} = {STUDY[key].example}\n{NEEDS.get(key, '')}\n{WIDE}")
     assert "1 proposal" in run("lab.toml")
+
+
+@pytest.mark.stan
+def test_constraints_on_results_are_columns_of_the_table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    given = f'[study]\ndirection = "maximize"\nconstraints = ["purity >= 0.9"]\n[gp]\nmethod = "map"\n{SPACE}'
+    Path("lab.toml").write_text(given)
+    run("lab.toml", "-o", "next.csv")
+    assert Path("next.csv").read_text().splitlines()[0] == "x,value,purity,status"
+    # The value rises with x, and the purity falls: it is 0.9 at x = 0.5.
+    rows = [f"{x};{x};{1 - 0.2 * x};done" for x in (0.0, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)]
+    Path("runs.csv").write_text("\n".join(["x;value;purity;status", *rows]).replace(".", ","))
+    text = run("lab.toml", "--history", "runs.csv", "-n", "1", "-o", "next.csv")
+    _, row = Path("next.csv").read_text().splitlines()
+    x, *others = row.replace(",", ".").split(";")
+    assert 0.42 < float(x) < 0.52 and others == ["", "", "planned"] and "feasible" in text
+    free = given.replace('constraints = ["purity >= 0.9"]\n', "")
+    Path("free.toml").write_text(free)
+    Path("free.csv").write_text(Path("runs.csv").read_text().replace(";purity", ";colour"))
+    run("free.toml", "--history", "free.csv", "-n", "1", "-o", "free_next.csv")
+    assert float(Path("free_next.csv").read_text().splitlines()[1].split(";")[0].replace(",", ".")) > 0.6
 
 
 @pytest.mark.stan

@@ -27,6 +27,7 @@ from slayr_py.study.run.objective import Values, as_value, by_label, expected_of
 from slayr_py.study.run.pruning import check_pruner
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of, stan_sampler_of
 from slayr_py.study.storage.attributes import ASKED_KEY, CONTEXT_KEY, ERROR_KEY
+from slayr_py.study.storage.bounds import Constraint
 from slayr_py.study.storage.columns import Outcomes
 from slayr_py.study.storage.costs import as_cost
 from slayr_py.study.storage.distributions import plain_value
@@ -114,16 +115,20 @@ def start_study(
     history: History | None,
     pruner: BasePruner | None,
     bind: Callable[[Study], None] | None = None,
+    bounds: tuple[Constraint, ...] = (),
     **options: Unpack[SamplerKeywords],
 ) -> Study:
-    """Create or resume a study as `create_study`; ``bind`` may refuse it before past experiments are added."""
+    """Create or resume a study as `create_study`; ``bind`` may refuse it before past experiments are added.
+
+    These may have columns with the names of ``bounds``.
+    """
     wanted, names = _directions(direction, directions)
     # With None, the sampler would infer a space.
     encoder = as_encoder(space, options.pop("within", None))
     sampler = StanGPSampler(encoder, **options)
     check_pruner(pruner, len(wanted), sampler.options.warp)
     numbers = [str(number) for number in range(len(wanted))]
-    outcomes = Outcomes(tuple(names or numbers), sampler.options.cost)
+    outcomes = Outcomes(tuple(names or numbers), sampler.options.cost, bounds)
     experiments = None if history is None else read_history(history, encoder, outcomes)
     with translate_storage_errors():
         study = optuna.create_study(

@@ -5,36 +5,21 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from optuna import Study
 
 from slayr_py.arguments import plain_scalar, to_float
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, did_you_mean
 from slayr_py.study.storage.attributes import BOUNDS_KEY, ERROR_KEY
+from slayr_py.study.storage.bounds import Constraint as Constraint
+from slayr_py.study.storage.columns import CONSTRAINT
 from slayr_py.study.storage.pieces import store_in_study, stored
 from slayr_py.study.storage.search_lock import search_lock
 from slayr_py.study.storage.workers import is_evaluating
 
 _FORM = re.compile(r"\s*(?P<name>[^<>=]*[^<>=\s])\s*(?P<relation><=|>=|<|>)\s*(?P<limit>[^<>=]+?)\s*")
 _BAND = "a range is one bound on a distance: report abs(y - 7) as a number of its own, and bound it: 'distance <= 0.1'"
-
-
-class Constraint(NamedTuple):
-    """A bound on a value that the objective reports by name."""
-
-    name: str
-    sign: float
-    """1 for an upper bound, -1 for a lower one."""
-
-    limit: float
-
-    def excess(self, value: float) -> float:
-        """Return by how much the value violates the bound; it holds where this is not positive."""
-        return self.sign * (value - self.limit)
-
-    def __str__(self) -> str:
-        return f"{self.name} {'<=' if self.sign > 0 else '>='} {repr(self.limit).removesuffix('.0')}"
 
 
 def _at_most_zero(name: str) -> Constraint:
@@ -131,8 +116,8 @@ def _changed(study: Study, before: Constraint, now: Constraint, by_default: bool
     return (
         f"study {study.study_name!r} was started with the constraint {str(before)!r}, not {str(now)!r}{default}; its "
         f"trials store by how much they violate the first one. Resume it with {str(before)!r} in constraints={drop}, "
-        "or choose another study name: history= of its trials then has their values, but not their constraints, so "
-        "that they are never the best"
+        "or choose another study name, with history= of its trials: a column of their values of "
+        f"{before.name!r} instead of {CONSTRAINT + before.name!r} is compared with the new bound"
     )
 
 

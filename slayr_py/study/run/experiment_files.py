@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ import pandas as pd
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.space import Encoder
+from slayr_py.study.run.constraints import parse_constraints
 from slayr_py.study.storage.attributes import ERROR_KEY
 from slayr_py.study.storage.columns import (
     FAILURES,
@@ -62,6 +63,7 @@ def read_experiments(
     targets: Sequence[str] = ("value",),
     *,
     cost: str | None = None,
+    constraints: Iterable[str] = (),
     separator: str | None = None,
     note: Note = lambda text: None,
 ) -> tuple[pd.DataFrame, FileForm]:
@@ -83,6 +85,9 @@ def read_experiments(
         Columns of the results, one for each objective. Those of several may be called ``values_<name>``.
     cost : str, optional
         Column of the costs, which may be missing or called ``user_attrs_<name>``; an empty cell is an unknown cost.
+    constraints : iterable of str
+        Bounds such as "purity >= 0.9" on further results, whose columns have these names, may be missing and have empty
+        cells for unknown results. Columns ``constraints_<name>`` of a table of trials have the excess over a bound.
     separator : str, optional
         Character between cells; by default it is recognised by the header.
     note : callable
@@ -92,7 +97,8 @@ def read_experiments(
     -------
     table : pandas.DataFrame
         Columns of parameters (``params_state`` and ``params_value`` if they have these names), ``value`` (of several
-        objectives, ``values_<name>``), their known errors ``y_sd``, costs, and "state": COMPLETE, FAIL or PENDING.
+        objectives, ``values_<name>``), their known errors ``y_sd``, costs, ``constraints_<name>``, and "state":
+        COMPLETE, FAIL or PENDING.
     form : FileForm
 
     Raises
@@ -102,7 +108,7 @@ def read_experiments(
         holds; the message has the row and the column.
     """
     path = Path(path)
-    sheet = _Sheet(path, encoder, Outcomes(tuple(targets), cost), separator, note)
+    sheet = _Sheet(path, encoder, Outcomes(tuple(targets), cost, parse_constraints(constraints)), separator, note)
     header = sheet.header
     if written := table_note(path, sheet.separator, sheet.decimal):
         note(written)
@@ -119,7 +125,7 @@ class _Sheet:
         (self.header, *rows), self.separator = read_cells(path, separator)
         self.path, self.space, self.note = path, encoder.space, note
         self.cells = pd.DataFrame(rows, columns=self.header, index=pd.RangeIndex(1, len(rows) + 1), dtype=object)
-        self.columns = file_columns(encoder, outcomes)
+        self.columns = file_columns(encoder, outcomes, self.header)
         self.results = [column for column in self.columns if column.is_result]
         self.held = {column.find(self.header) for column in self.columns}
         named = [name for name in self.header if name.lower() == STATUS and name not in self.held]

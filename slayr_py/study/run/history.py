@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import optuna
@@ -31,6 +32,7 @@ from slayr_py.study.storage.attributes import (
     is_history,
 )
 from slayr_py.study.storage.columns import (
+    CONSTRAINT,
     IGNORED,
     IGNORED_PREFIXES,
     PARAMETER,
@@ -45,7 +47,7 @@ from slayr_py.study.storage.columns import (
 )
 from slayr_py.study.storage.distributions import space_to_distributions, to_params
 from slayr_py.study.storage.objectives import finite_values
-from slayr_py.study.storage.optuna_private import set_trial_attribute
+from slayr_py.study.storage.optuna_private import set_constraint, set_trial_attribute
 from slayr_py.study.storage.pieces import in_pieces
 from slayr_py.study.storage.search_lock import search_lock
 from slayr_py.study.storage.trials import trials_text
@@ -75,6 +77,9 @@ class Experiment(NamedTuple):
     cost: float | None = None
     """None if it is unknown."""
 
+    constraints: Mapping[str, float] = MappingProxyType({})
+    """By how much it exceeds the bounds of constraints, by their names."""
+
 
 class _Row(NamedTuple):
     name: str  # for error messages
@@ -83,6 +88,7 @@ class _Row(NamedTuple):
     y_sd: Sequence[Any] = ()
     pending: bool = False
     cost: float | None = None
+    constraints: Mapping[str, float] = MappingProxyType({})
 
 
 def read_history(history: History, encoder: Encoder, outcomes: Outcomes | None = None) -> list[Experiment]:
@@ -101,7 +107,8 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes | None =
         last value that they reported is not their result. Several objectives have a column ``values_<name>`` each,
         which may be called by the name alone, and errors ``y_sd_<name>``; in a pair a sequence or a mapping of their
         names. The experiment failed if one of its values is missing. A column with the name of the cost has costs; an
-        empty cell is an unknown one. Another cost in a table of `Result.trials` is left out with a warning.
+        empty cell is an unknown one. Another cost in a table of `Result.trials` is left out with a warning. Columns
+        ``constraints_<name>`` have the excess over a bound, and a column with the name of a bound its number.
     encoder : Encoder
     outcomes : Outcomes, optional
         The objectives, by default one without a cost.
@@ -118,7 +125,8 @@ def read_history(history: History, encoder: Encoder, outcomes: Outcomes | None =
     outcomes = outcomes or Outcomes()
     if isinstance(history, str | Path):
         targets = outcomes.values if len(outcomes.names) == 1 else outcomes.names
-        history, _ = read_experiments(history, encoder, targets, cost=outcomes.cost, note=_warn)
+        bounds = map(str, outcomes.bounds)
+        history, _ = read_experiments(history, encoder, targets, cost=outcomes.cost, constraints=bounds, note=_warn)
     if isinstance(history, pd.DataFrame):
         rows = _rows_of_table(history, encoder, outcomes)
     elif isinstance(history, Sequence):
@@ -147,7 +155,7 @@ class Matching(NamedTuple):
     """Running trials that have a result now."""
 
     changed: dict[str, list[int]]
-    """Numbers of trials whose known error or cost, by name, differs from that of their experiment."""
+    """Numbers of trials whose known error, cost or constraint, by name, differs from that of their experiment."""
 
     untold: list[int]
     """Numbers of running trials that only their owner may tell, although an experiment has their configuration."""
@@ -166,11 +174,10 @@ def match(experiments: Sequence[Experiment], trials: Sequence[FrozenTrial], cost
     for i, experiment in enumerate(experiments):
         if experiment.pending:
             continue
-        known = _known(experiment, cost)
         if same := there.get(_key(experiment.params, experiment.values)):
-            stored = min(same, key=lambda trial: len(_different(trial, known)))
+            stored = min(same, key=lambda trial: len(_different(trial, experiment, cost)))
             same.remove(stored)
-            for name in _different(stored, known):
+            for name in _different(stored, experiment, cost):
                 matching.changed.setdefault(name, []).append(stored.number)
         elif (started := _take(running, experiment)) is None:
             new.append(i)
@@ -204,6 +211,8 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
         for trial, experiment in matching.told:
             for key, value in (_attributes(experiment, cost) | {ASKED_KEY: False}).items():
                 set_trial_attribute(study, trial, key, value)
+            for name, excess in experiment.constraints.items():
+                set_constraint(study, trial, name, excess)
             study.tell(trial.number, experiment.values, _state(experiment))
         for experiment in matching.added:
             params = experiment.params
@@ -215,6 +224,7 @@ def add_history(study: Study, experiments: Sequence[Experiment], encoder: Encode
                     distributions={name: distributions[name] for name in params},
                     user_attrs=in_pieces(SUGGESTION_KEY, {"phase": HISTORY, "config": params})
                     | _attributes(experiment, cost),
+                    constraints=dict(experiment.constraints),
                 )
             )
     _warn_of_kept(study, matching)
@@ -324,9 +334,12 @@ def _is_of_loop(trial: FrozenTrial) -> bool:
     return WORKER_KEY in trial.user_attrs or EVALUATIONS_KEY in trial.user_attrs
 
 
-def _different(trial: FrozenTrial, known: Mapping[str, Any]) -> list[str]:
-    """Return the names of the known errors and the cost whose value a trial has not stored."""
-    return [name for name, value in known.items() if trial.user_attrs.get(name) != value]
+def _different(trial: FrozenTrial, experiment: Experiment, cost: str | None) -> list[str]:
+    """Return the names of the known errors, the cost and the constraints whose value a trial has not stored."""
+    known = _known(experiment, cost).items()
+    attributes = [name for name, value in known if trial.user_attrs.get(name) != value]
+    bounded = experiment.constraints.items()
+    return attributes + [f"constraint {name!r}" for name, value in bounded if trial.constraints.get(name) != value]
 
 
 def _warn(text: str) -> None:
@@ -360,8 +373,9 @@ def _rows_of_table(table: pd.DataFrame, encoder: Encoder, outcomes: Outcomes) ->
                 values = [None] * len(values)
             y_sd = [read.pop(name, None) for name in outcomes.errors]
             cost = _cost(f"history row {label}", read.pop(outcomes.cost or "", None))
+            constraints = _constraints(f"history row {label}", read, outcomes)
             given = {name.removeprefix(PARAMETER): read[name] for name in read}
-            yield _Row(f"history row {label}", given, values, y_sd, state == PENDING, cost)
+            yield _Row(f"history row {label}", given, values, y_sd, state == PENDING, cost, constraints)
     if pruned:
         s = "s" * (len(pruned) > 1)
         which = f"{len(pruned)} pruned trial{s} of the history, row{s} {listed(pruned)}"
@@ -378,6 +392,8 @@ def _targets(columns: Sequence[str], encoder: Encoder, outcomes: Outcomes) -> li
         raise DataError(f"history has no column {missing[0]!r}; its columns: {', '.join(columns)}")
     if repeated := [target for target, count in Counter(targets).items() if target not in (None, STATE) and count > 1]:
         raise DataError(f"history has two columns for {repeated[0].removeprefix(PARAMETER)!r}; drop one of them")
+    if both := [bound.name for bound in outcomes.bounds if {bound.name, CONSTRAINT + bound.name} <= set(targets)]:
+        raise DataError(f"history has the columns {both[0]!r} and {CONSTRAINT + both[0]!r}; drop one of them")
     unknown = [column for column in columns if column not in synonyms and column not in IGNORED]
     others = [column for column in unknown if not column.startswith(IGNORED_PREFIXES)]
     if status := [column for column in others if column.lower() == STATUS]:
@@ -442,7 +458,13 @@ def _experiment(row: _Row, encoder: Encoder) -> Experiment:
     try:
         config = encoder.configuration(given)
         return Experiment(
-            to_params(config), complete, _errors(row), row.pending, encoder.outside([config])[0], row.cost
+            to_params(config),
+            complete,
+            _errors(row),
+            row.pending,
+            encoder.outside([config])[0],
+            row.cost,
+            {} if row.pending else row.constraints,
         )
     except SpaceError as error:
         raise SpaceError(f"{row.name}: {error}") from None
@@ -469,6 +491,18 @@ def _errors(row: _Row) -> tuple[float, ...] | None:
 
 def _cost(row: str, value: object) -> float | None:
     return None if value is None or _is_empty(value) else check_number(f"{row}: the cost", value)
+
+
+def _constraints(row: str, read: dict[str, Any], outcomes: Outcomes) -> dict[str, float]:
+    """Take the numbers of constraints out of the cells of a row; return their excesses over the bounds by name."""
+    found = {}
+    for bound in outcomes.bounds:
+        if not _is_empty(cell := read.pop(bound.name, None)):
+            found[bound.name] = bound.excess(check_number(f"{row}: {bound.name}", cell, least=-math.inf))
+    for target in [name for name in read if name.startswith(CONSTRAINT)]:
+        if not _is_empty(cell := read.pop(target)):
+            found[target.removeprefix(CONSTRAINT)] = check_number(f"{row}: {target}", cell, least=-math.inf)
+    return found
 
 
 def _without_empty(given: Mapping[str, Any], encoder: Encoder) -> dict[str, Any]:

@@ -249,6 +249,7 @@ def minimize(
             history=history,
             pruner=pruner,
             bind=lambda study: bind_constraints(study, bounds),
+            bounds=bounds or (),
             **options,
         )
         result = Result(study, space_of(study))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from slayr_py.errors import DataError, did_you_mean
 from slayr_py.space import PARAMETER as PARAMETER, Encoder, is_date
 from slayr_py.study.storage.attributes import ERROR_KEY
+from slayr_py.study.storage.bounds import Constraint
 
 OBJECTIVE, USER = "values_", "user_attrs_"
 """Starts of the columns of parameters, of values of several objectives, and of user attributes in Optuna's tables."""
@@ -25,6 +26,8 @@ OF_TRIALS = (*TRIAL_COLUMNS, VALUE, ERROR_KEY)
 
 CONSTRAINT = "constraints_"
 """Start of the columns of constraints, by how much a trial exceeds the bound."""
+
+_CONSTRAINT_OF_OPTUNA = "system_attrs_constraints:"  # its start in Optuna's table
 
 OF_TRIALS_PREFIXES = (OBJECTIVE, PARAMETER, CONSTRAINT, f"{ERROR_KEY}_")
 
@@ -69,6 +72,9 @@ class Outcomes(NamedTuple):
     cost: str | None = None
     """Name of the cost, which may be a column."""
 
+    bounds: tuple[Constraint, ...] = ()
+    """Bounds on numbers that have columns of their names."""
+
     @property
     def values(self) -> list[str]:
         """Return the columns of the values: "value", or "values_<name>" of several objectives."""
@@ -84,8 +90,8 @@ class Outcomes(NamedTuple):
         """Return the columns that may have the costs."""
         return [] if self.cost is None else [self.cost, USER + self.cost]
 
-    def synonyms(self, columns: Container[str], parameters: Iterable[str]) -> dict[str, str]:
-        """Return what the columns of a table stand for: ``params_<name>``, values, errors, the cost or the state.
+    def synonyms(self, columns: Collection[str], parameters: Iterable[str]) -> dict[str, str]:
+        """Return what the columns of a table stand for: parameters, values, errors, costs, constraints, the state.
 
         The last meaning of a name counts. A table of trials with the parameter "number" has the columns "number" and
         "params_number".
@@ -96,6 +102,8 @@ class Outcomes(NamedTuple):
             shorter = dict(zip(self.names, self.values, strict=True))
         return {
             STATE: STATE,
+            **_excesses(columns),
+            **{bound.name: bound.name for bound in self.bounds},
             **shorter,
             **{error: error for error in self.errors},
             **{name: str(self.cost) for name in self.costs},
@@ -121,8 +129,8 @@ class Column(NamedTuple):
         return next((name for name in self.accepted if name in columns), None)
 
 
-def file_columns(encoder: Encoder, outcomes: Outcomes) -> list[Column]:
-    """Return what a file may tell about experiments: parameters, each value with its error, costs."""
+def file_columns(encoder: Encoder, outcomes: Outcomes, header: Iterable[str]) -> list[Column]:
+    """Return what a file may tell about experiments: parameters, each value with its error, costs, constraints."""
     columns = []
     dimensions = {d.name: d for d in encoder.dimensions}
     for name in encoder.space:
@@ -138,7 +146,22 @@ def file_columns(encoder: Encoder, outcomes: Outcomes) -> list[Column]:
         accepted = (name,) if len(outcomes.names) == 1 else (name, OBJECTIVE + name)
         columns.append(Column(name, value, accepted, result, is_result=True, missing=f"{name!r} of results"))
         columns.append(Column(error, error, (error,), _number))
-    return columns + [Column(name, name, (name,), _number) for name in outcomes.costs]
+    columns += [Column(name, name, (name,), _number) for name in outcomes.costs]
+    columns += [Column(name, held, (name,), _number) for name, held in _excesses(header).items()]
+    for bound in outcomes.bounds:
+        columns.append(Column(bound.name, CONSTRAINT + bound.name, (bound.name,), partial(_excess, bound)))
+    return columns
+
+
+def _excesses(columns: Iterable[str]) -> dict[str, str]:
+    """Return ``constraints_<name>`` for each of these columns that has an excess over a bound."""
+    own = {column: column for column in columns if column.startswith(CONSTRAINT)}
+    start = _CONSTRAINT_OF_OPTUNA
+    return own | {c: CONSTRAINT + c.removeprefix(start) for c in columns if c.startswith(start)}
+
+
+def _excess(bound: Constraint, cell: str, decimal: str) -> float:
+    return bound.excess(_number(cell, decimal))
 
 
 def refuse_capitals(columns: Iterable[str], known: Iterable[str], where: str) -> None:

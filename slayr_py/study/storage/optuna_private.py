@@ -156,6 +156,11 @@ def stored_trial(study: Study, trial: FrozenTrial) -> FrozenTrial:
     return study._storage.get_trial(trial._trial_id)
 
 
+def set_constraint(study: Study, trial: FrozenTrial, name: str, excess: float) -> None:
+    """Store the excess over the bound of a constraint in a running trial."""
+    Trial(study, trial._trial_id).set_constraint(name, excess)
+
+
 def set_trial_attribute(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
     """Set a user attribute of a trial that was read from a study."""
     study._storage.set_trial_user_attr(trial._trial_id, key, value)

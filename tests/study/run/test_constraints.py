@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import numpy as np
 import optuna
+import pandas as pd
 import pytest
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
 from slayr_py.errors import NotFiniteError, ObjectiveError
+from slayr_py.space import Encoder
 from slayr_py.study.run.constraints import constraint_values, parse_constraints
+from slayr_py.study.run.history import add_history, read_history
 from slayr_py.study.storage.trials import constraint_results, observations
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
@@ -105,6 +108,51 @@ def test_a_resumed_study_refuses_another_bound(tmp_path):
         _run(url, 4, None)
     study = _run(url, 4, ["memory < 8.0"]).study
     assert len(study.trials) == 4 and study.user_attrs["slayr:bounds"] == ["memory <= 8"]
+
+
+@pytest.mark.parametrize("form", ["excess", "number", "file of excesses", "file of numbers"])
+def test_past_experiments_have_their_constraints(tmp_path, form):
+    first = _run(None, 6, ["memory <= 8"])
+    table = first.trials
+    bounded = {trial.number: trial.constraints["memory"] for trial in first.study.trials}
+    if "number" in form:
+        table = table.rename(columns={"constraints_memory": "memory"}).assign(memory=lambda t: t["memory"] + 8)
+    table.to_csv(tmp_path / "trials.csv", index=False)
+    url = f"sqlite:///{tmp_path}/study.db"
+    history = tmp_path / "trials.csv" if "file" in form else table
+    again = _run(url, 1, ["memory <= 8"], history=history, n_initial=20).study
+    assert {t.number: t.constraints["memory"] for t in again.trials[:6]} == pytest.approx(bounded, abs=1e-14)
+    assert sl.study.Result(again, SPACE).trials["constraints_memory"].notna().all()
+    # Resumed, the history is there already; another excess is not stored, with a warning.
+    assert len(_run(url, 2, ["memory <= 8"], history=history, n_initial=20).study.trials) == 8
+    if form == "excess":
+        with pytest.warns(UserWarning, match="trials 0, 1, 2, .* keep the stored constraint 'memory', which"):
+            _run(url, 2, ["memory <= 8"], history=table.assign(constraints_memory=1.0), n_initial=20)
+        with pytest.raises(sl.DataError, match="the columns 'memory' and 'constraints_memory'; drop one of them"):
+            _run(url, 2, ["memory <= 8"], history=table.assign(memory=1.0))
+        with pytest.raises(sl.DataError, match="history row 0: constraints_memory must be finite, got 'much'"):
+            _run(url, 2, ["memory <= 8"], history=table.assign(constraints_memory="much"))
+
+
+@pytest.mark.filterwarnings("ignore:left out:UserWarning")
+def test_the_table_of_optuna_has_constraints(tmp_path):
+    study = optuna.create_study()
+    for x in (0.2, 0.7):
+        study.enqueue_trial({"x": x})
+    study.optimize(lambda t: t.set_constraint("heat", (x := t.suggest_float("x", 0, 1)) - 0.5) or x, n_trials=2)
+    table = study.trials_dataframe()
+    table.to_csv(tmp_path / "trials.csv")
+    for history in (table, tmp_path / "trials.csv"):
+        past = sl.study.create_study(SPACE, history=history, n_initial=9, seed=1)
+        assert [trial.constraints for trial in past.trials] == [{"heat": pytest.approx(x)} for x in (-0.3, 0.2)]
+
+
+def test_a_planned_experiment_gets_its_constraints_with_its_result():
+    study = sl.study.create_study(SPACE, n_initial=4, seed=1)
+    trial = sl.study.ask(study)
+    told = pd.DataFrame({"x": [trial.params["x"]], "value": [2.0], "constraints_heat": [-0.5]})
+    add_history(study, read_history(told, Encoder(SPACE)), Encoder(SPACE))
+    assert len(study.trials) == 1 and study.trials[0].constraints == {"heat": -0.5}
 
 
 def test_a_resumed_study_keeps_the_default_bound(tmp_path):
