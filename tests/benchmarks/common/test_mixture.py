@@ -29,7 +29,9 @@ def test_tuned_error_is_that_of_the_machine_and_better_than_the_first_guess():
     x, y = data()
     tuned = mixture.tuned_mixture(x, y, starts=3)
     standard = (y - y.mean()) / y.std(ddof=1)
-    assert tuned.loo_mse == pytest.approx(ridge(tuned.gram(x, x), standard, 1 / tuned.penalty).loo_mse, rel=1e-6)
+    assert tuned.loo_mse == pytest.approx(
+        ridge(tuned.gram(x, x), standard, 1 / tuned.penalty, np.arange(len(x))).loo_mse, rel=1e-6
+    )
     assert tuned.weights.sum() == pytest.approx(1) and (tuned.weights >= 0).all()
     assert tuned.loo_mse < 0.1
     np.testing.assert_allclose(np.diag(tuned.gram(x, x)), 1.0)
