@@ -127,7 +127,7 @@ class Scenario:
     several : bool
         Whether a study has a second objective, which is minimised.
     past : int
-        Number of observations that were made before the study, without a constraint.
+        Number of observations that were made before the study, every other one without a constraint.
     rescaled : bool
         Whether the model has a logarithmic scale of "x", which a study chooses.
     as_history : bool
@@ -296,7 +296,8 @@ class Scenario:
                 row |= dict(zip(names, self.errors_of(i), strict=True))
             if self.cost:
                 row["price"] = self.price(i)
-            rows.append(row)
+            excesses = self.excesses(i, self.configs[i])
+            rows.append(row | {f"constraints_{name}": excess for name, excess in excesses.items()})
         return pd.DataFrame(rows)
 
     def outcome(self, number: int) -> tuple[float, ...] | None:
@@ -322,13 +323,14 @@ class Scenario:
                 **({"y_sd": self.known_error(number)} if self.errors else {}),
                 **({"price": self.price(number)} if self.cost else {}),
             },
+            constraints=self.excesses(number, self.configs[number]),
         )
 
     def _tell(self, study: optuna.Study) -> None:
         trial = ask(study)
         config = config_of(trial)
-        if self.constraint:
-            trial.set_constraint("heat", self.constraint * (config["x"] - 0.6))
+        for name, excess in self.excesses(trial.number, config).items():
+            trial.set_constraint(name, excess)
         cost = self.price(trial.number)
         if self.failures and trial.number in FAILING:
             tell(study, trial, state=TrialState.FAIL, cost=cost)
@@ -339,6 +341,12 @@ class Scenario:
             return
         values = self.values(trial.number, config)
         tell(study, trial, values if self.several else values[0], sd=self.known_error(trial.number), cost=cost)
+
+    def excesses(self, number: int, config: Mapping[str, Any]) -> dict[str, float]:
+        """Return what a trial tells about constraints."""
+        if not self.constraint or (number < self.past and number % 2):
+            return {}
+        return {"heat": self.constraint * (config["x"] - 0.6)}
 
     def price(self, number: int) -> float | None:
         """Return the cost of a trial; None without costs."""
