@@ -108,14 +108,19 @@ class Prior(ABC):
         """
 
     def __str__(self) -> str:
-        """Return family and parameters with four digits; long vectors show only their ends."""
-        texts = []
-        for field, value in zip(fields(self), self._values, strict=True):
-            text = np.array2string(value, precision=4, suppress_small=True, threshold=4, edgeitems=1)
-            texts.append(f"{field.name}={text}")
+        """Return family and parameters with four digits, or a fixed value; long vectors show only their ends."""
+        shape = np.broadcast_shapes(*(value.shape for value in self._values))
+        if self.is_fixed(shape).all():
+            return f"fixed at {_short(self.at_score(np.zeros(shape)), small=False)}"
+        texts = [f"{field.name}={_short(value)}" for field, value in zip(fields(self), self._values, strict=True)]
         return f"{type(self).__name__}({', '.join(texts)})"
 
     def asdict(self) -> dict[str, Any]:
         """Return a JSON-able description for :func:`prior_from_dict`."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {"family": type(self).__name__} | {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+
+def _short(value: FloatArray, small: bool = True) -> str:
+    """Return numbers with four digits; with ``small``, those below 1e-4 are 0."""
+    return np.array2string(value, precision=4, suppress_small=small, threshold=4, edgeitems=1)

@@ -166,3 +166,9 @@ def test_priors_that_are_no_mapping_are_refused(make):
 def test_a_record_of_a_prior_is_the_same_after_json():
     prior = sl.LogNormal([0.0, 1.0], 1.0)
     assert json.loads(json.dumps(prior.asdict())) == prior.asdict()
+
+
+def test_a_fixed_hyperparameter_is_shown_by_its_value():
+    assert str(sl.Normal(0.5, 0.0)) == "fixed at 0.5" and str(sl.LogNormal(np.log(1e-5), 0.0)) == "fixed at 1.e-05"
+    assert str(sl.LogNormal([np.log(0.3), np.log(0.4)], 0.0)) == "fixed at [0.3 0.4]"
+    assert str(sl.LogNormal([0.0, 1.0], [0.0, 1.0])) == "LogNormal(mu=[0. 1.], sigma=[0. 1.])"
