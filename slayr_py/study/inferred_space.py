@@ -10,7 +10,7 @@ another range than in the last complete trial.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -106,12 +106,13 @@ class InferredSpace:
     ) -> dict[str, Any]:
         """Suggest the parameters of the relative search space together, given those that have values."""
         given = given_values(study, trial)
-        fixed = {name: each for name, each in self.relative_space(study).items() if name in given}
+        common, *branches = groups(study)
+        fixed = {name: each for name, each in common.items() if name in given}
         config = suggestion_record(trial).get("config", {})
         if search_space.keys() - config.keys() - given.keys():
             if (model := self._model({**fixed, **search_space})) is not None:
                 model.warn_of_constraints(study)
-                self._warn_of_branches(study)
+                self._warn_of_branches(branches)
                 record = suggest_next(model, study, trial, self.seed)
                 model.warn_of_repetition(study, trial, record)
                 config = record["config"]
@@ -120,10 +121,9 @@ class InferredSpace:
             store_suggestion(study, trial, {"phase": "enqueued", "config": known})
         return {name: _within(config[name], search_space[name]) for name in search_space if name in config}
 
-    def _warn_of_branches(self, study: Study) -> None:
+    def _warn_of_branches(self, branches: Iterable[Iterable[str]]) -> None:
         """Warn once of parameters that only some trials have, which the model of the others does not see."""
-        _, *others = groups(study)
-        if names := sorted(name for group in others for name in group):
+        if names := sorted(name for group in branches for name in group):
             self._session.warn(
                 f"only some trials have {listed(names)}: the model of the other parameters takes their effect for "
                 "noise, and converges slowly. Declare the space with its conditions: StanGPSampler(space)",

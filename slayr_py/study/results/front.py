@@ -17,14 +17,14 @@ from slayr_py.arguments import check_integer, check_probability
 from slayr_py.errors import DataError, SlayrError
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
-from slayr_py.study.model.feasibility import believed, of_constraints
+from slayr_py.study.model.feasibility import of_constraints
 from slayr_py.study.model.incumbent import front_task
-from slayr_py.study.results.recommendation import comparable_rows, is_declared_noisy, is_exact, is_noisy
+from slayr_py.study.results.recommendation import as_believed, comparable_rows, is_declared_noisy, is_exact, is_noisy
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
 from slayr_py.study.sampler import declared_space_of, fixed_for_results, space_of, warn_of_forgotten_functions
 from slayr_py.study.storage.far_values import compress_far
 from slayr_py.study.storage.objectives import check_several, default_reference, given_reference, goals_of, signs_of
-from slayr_py.study.storage.trials import Observations, observations, observations_of_all, were_searched
+from slayr_py.study.storage.trials import observations, observations_of_all, were_searched
 from slayr_py.threads import one_thread
 
 Reference = Mapping[str, float] | Sequence[float]
@@ -217,9 +217,8 @@ def front_band(
     probability = check_probability("probability", probability)
     n = check_integer("n", n, minimum=2)
     fixed = fixed_for_results(study, posteriors[0].encoder)
-    observed: Sequence[Observations] = observations_of_all(study, posteriors[0].encoder.space)
-    if is_declared_noisy(study):
-        observed = believed(observed, feasibility, posteriors[0].encoder.encode(observed[0].configs), fixed)
+    every = observations_of_all(study, posteriors[0].encoder.space)
+    observed = as_believed(study, every, feasibility, posteriors[0].train, fixed)
     models = list(feasibility.values())
     task = front_task(study, observed, posteriors, models, fixed, is_noisy(study), reference)
     if task is None:

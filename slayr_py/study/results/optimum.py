@@ -16,10 +16,9 @@ from slayr_py.arguments import check_number, check_probability
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior
 from slayr_py.space import Dimension, Encoded, jsonable
-from slayr_py.study.model.feasibility import believed
 from slayr_py.study.model.prediction_error import inflation_of
 from slayr_py.study.results.figures import optimum_figure
-from slayr_py.study.results.recommendation import feasibility_of_all, is_declared_noisy, is_exact
+from slayr_py.study.results.recommendation import as_believed, feasibility_of_all, is_exact
 from slayr_py.study.results.tables import best_trial
 from slayr_py.study.sampler import declared_space_of, fixed_for_results, forgotten_functions
 from slayr_py.study.storage.columns import PARAMETER
@@ -97,8 +96,7 @@ def optima_of(study: Study, posterior: Posterior, seed: int) -> tuple[Optima, li
     if not observed.usable(evaluated, fixed).any():
         raise DataError(f"study {study.study_name!r} has no feasible trial to compare with the optimum")
     feasibility = feasibility_of_all(study, posterior.encoder)
-    if is_declared_noisy(study):
-        (observed,) = believed([observed], feasibility, evaluated, fixed)
+    (observed,) = as_believed(study, [observed], feasibility, evaluated, fixed)
     rows = np.flatnonzero(observed.usable(evaluated, fixed))
     models = list(feasibility.values())
     with one_thread():

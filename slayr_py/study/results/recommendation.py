@@ -8,7 +8,7 @@ constraints: of those that seem to be satisfied, the best objective belongs to o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from typing_extensions import Unpack
 
 from slayr_py.errors import DataError
 from slayr_py.inference import METHODS, FitKeywords, GaussianProcess, Method, Posterior, recorded_model
-from slayr_py.space import Encoder
+from slayr_py.space import Encoded, Encoder, Fixed
 from slayr_py.study.inferred_space import InferredSpace
 from slayr_py.study.model.feasibility import Failures, believed, probability_of_constraints
 from slayr_py.study.model.fit_cache import FitCache
@@ -110,6 +110,17 @@ def is_exact(study: Study) -> bool:
 def has_recommendation(study: Study) -> bool:
     """Return whether to show a recommendation by default: the values are noisy and there is a fit."""
     return is_noisy(study) and bool(fitted_numbers(study))
+
+
+def as_believed(
+    study: Study,
+    observed: Sequence[Observations],
+    models: Mapping[str, Posterior],
+    encoded: Encoded,
+    fixed: Fixed | None,
+) -> Sequence[Observations]:
+    """Return the observations of a study, with those as feasible that probably are if it is declared noisy."""
+    return believed(observed, models, encoded, fixed) if is_declared_noisy(study) else observed
 
 
 def comparable_rows(study: Study, observed: Observations) -> list[int]:

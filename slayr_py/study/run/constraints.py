@@ -12,7 +12,7 @@ from optuna import Study
 from slayr_py.arguments import plain_scalar, to_float
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, did_you_mean
 from slayr_py.study.storage.attributes import BOUNDS_KEY, ERROR_KEY
-from slayr_py.study.storage.bounds import Constraint as Constraint
+from slayr_py.study.storage.bounds import Constraint
 from slayr_py.study.storage.columns import CONSTRAINT
 from slayr_py.study.storage.pieces import store_in_study, stored
 from slayr_py.study.storage.search_lock import search_lock

@@ -27,7 +27,6 @@ from slayr_py.errors import (
     level_outside,
 )
 from slayr_py.study.model.session import Phase
-from slayr_py.study.run.constraints import Constraint
 from slayr_py.study.run.executors import InThisThread, executor_for, result_of
 from slayr_py.study.run.objective import Evaluation, Objective, evaluate, takes_trial
 from slayr_py.study.run.outcomes import TrialOutcomes
@@ -36,6 +35,7 @@ from slayr_py.study.run.spending import Stopwatch, may_spend
 from slayr_py.study.run.untried import Untried
 from slayr_py.study.sampler import declared_space_of, space_of
 from slayr_py.study.storage.attributes import EVALUATIONS_KEY, VALUE_KEY
+from slayr_py.study.storage.bounds import Constraint
 from slayr_py.study.storage.costs import SECONDS
 from slayr_py.study.storage.opening import describe_storage_error
 from slayr_py.study.storage.optuna_private import is_stopped, storage_of

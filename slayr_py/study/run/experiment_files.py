@@ -164,6 +164,8 @@ class _Sheet:
         failed = pd.Series(False, index=self.cells.index)
         for column in self.columns:
             if (name := self._find(column)) is not None and column.parse is not None:
+                if column.name in read:
+                    raise DataError(f"{self.path} has two columns for {column.name!r}, one of them {name!r}; drop one")
                 cells = self.cells[name]
                 if column.is_result:
                     failed |= cells.isin(FAILURES)

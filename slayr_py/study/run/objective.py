@@ -20,7 +20,8 @@ from optuna import Study, Trial
 from slayr_py.arguments import is_number, is_time, plain_scalar, shape_of, to_float
 from slayr_py.display import shortened
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError
-from slayr_py.study.run.constraints import Constraint, constraint_values
+from slayr_py.study.run.constraints import constraint_values
+from slayr_py.study.storage.bounds import Constraint
 from slayr_py.study.storage.costs import SECONDS, as_cost
 from slayr_py.study.storage.optuna_private import may_stop
 

@@ -17,9 +17,7 @@ from slayr_py.space import GRID
 
 def grid_parameter(name: str, distribution: FloatDistribution | IntDistribution) -> Hyperparameter[Any, Any]:
     """Return an integer parameter that numbers the values of a distribution with a step, which ConfigSpace lacks."""
-    assert distribution.step is not None
-    last = round((distribution.high - distribution.low) / distribution.step)
-    return Integer(name, (0, last), meta={GRID: distribution_to_json(distribution)})
+    return Integer(name, (0, _last(distribution)), meta={GRID: distribution_to_json(distribution)})
 
 
 def grid_of(parameter: Hyperparameter[Any, Any]) -> FloatDistribution | IntDistribution | None:
@@ -31,10 +29,10 @@ def warn_of_grids(space: ConfigurationSpace) -> None:
     """Warn that configurations of a posterior in this space have numbers instead of the values on a grid."""
     for name, parameter in space.items():
         if (grid := grid_of(parameter)) is not None:
-            last = round((grid.high - grid.low) / (grid.step or 1))
             warnings.warn(
                 f"parameter {name!r} has a step, and the posterior numbers its values from 0: give it n for "
-                f"{grid.low:g} + {grid.step:g} n, from 0 to {last}, or declare the space with an ordinal parameter",
+                f"{grid.low:g} + {grid.step:g} n, from 0 to {_last(grid)}, or declare the space with an ordinal "
+                "parameter",
                 UserWarning,
                 stacklevel=level_outside(),
             )
@@ -45,6 +43,12 @@ def _read_grid(text: str) -> FloatDistribution | IntDistribution:
     distribution = json_to_distribution(text)
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     return distribution
+
+
+def _last(grid: FloatDistribution | IntDistribution) -> int:
+    """Return the number of the largest value on a grid."""
+    assert grid.step is not None
+    return round((grid.high - grid.low) / grid.step)
 
 
 def _position(grid: FloatDistribution | IntDistribution, value: Any) -> int:

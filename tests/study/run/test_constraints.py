@@ -130,6 +130,9 @@ def test_past_experiments_have_their_constraints(tmp_path, form):
             _run(url, 2, ["memory <= 8"], history=table.assign(constraints_memory=1.0), n_initial=20)
         with pytest.raises(sl.DataError, match="the columns 'memory' and 'constraints_memory'; drop one of them"):
             _run(url, 2, ["memory <= 8"], history=table.assign(memory=1.0))
+        table.assign(memory=1.0).to_csv(tmp_path / "both.csv", index=False)
+        with pytest.raises(sl.DataError, match="two columns for 'constraints_memory', one of them 'memory'"):
+            _run(url, 2, ["memory <= 8"], history=tmp_path / "both.csv")
         with pytest.raises(sl.DataError, match="history row 0: constraints_memory must be finite, got 'much'"):
             _run(url, 2, ["memory <= 8"], history=table.assign(constraints_memory="much"))
 

@@ -58,13 +58,13 @@ def summary(reading: Reading) -> Iterator[Block]:
 
 def _values(reading: Reading) -> Iterator[tuple[str, str, str]]:
     """Return the cards of the recommended value of a noisy objective, and of the best value, or of the front."""
+    fixed = fixed_values_text(reading.study)
     if reading.has_several:
         size = len(front_trials(reading.study))
         remark = "trials that no other one dominates" if size else "no feasible trial"
-        yield "front", str(size), f"{remark}{fixed_values_text(reading.study)}"
+        yield "front", str(size), f"{remark}{fixed}"
         return
     best = reading.best
-    fixed = fixed_values_text(reading.study)
     if reading.noisy and best is not None:
         try:
             recommended = reading.recommendation
