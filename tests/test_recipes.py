@@ -104,6 +104,14 @@ def test_constraints_of_optuna(names):
     assert sum(trial.params["layers"] <= 2 for trial in study.trials[4:]) >= 3
 
 
+@recipe("Hold a target", 0, seed=MODE)
+def test_a_target(names):
+    result = names["result"]
+    assert abs(names["viscosity"](result.best_config) - 7) < 0.05
+    model = result.study.trials[-1].user_attrs["slayr:suggestion"]["conditions"]
+    assert [*model] == ["constraint viscosity <= and viscosity >="]
+
+
 @recipe("Failures", 0, seed=MODE)
 def test_failures(names):
     result = names["result"]

@@ -13,6 +13,7 @@ from slayr_py.acquisition.criteria import (
 )
 from slayr_py.acquisition.feasibility import (
     Feasibility,
+    infeasible as infeasible,
     log_probability_feasible as log_probability_feasible,
 )
 from slayr_py.acquisition.front_draws import (

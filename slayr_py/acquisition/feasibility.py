@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from slayr_py.acquisition.functions import SMALLEST_VARIANCE, log_mean_exp
-from slayr_py.inference import Posterior, Predictor, hazard, log_cdf, log_sum_exp
+from slayr_py.inference import Posterior, Predictor, hazard, log_cdf, log_interval, log_phi, log_sum_exp
 from slayr_py.space import Encoded, FloatArray
 
 WANTED_SUCCESS = 0.5  # measured in docs/decisions/failures.md
@@ -99,6 +99,56 @@ class Below(Law):
 
 
 @dataclass(frozen=True)
+class Between(Law):
+    """A constraint with two limits: Phi(b) - Phi(a), a = (low - m) / sqrt(v) and b = (high - m) / sqrt(v).
+
+    A standard normal variable t between a and b has the moments E t = (phi(a) - phi(b)) / P and
+    E t^2 = 1 - (b phi(b) - a phi(a)) / P of its truncated distribution, and d log P / dm = E t / sqrt(v),
+    d log P / dv = (E t^2 - 1) / (2 v).
+
+    Attributes
+    ----------
+    predictor : Predictor
+    low, high : float
+        On the standardised scale.
+    """
+
+    predictor: Predictor
+    low: float
+    high: float
+
+    @override
+    def given(self, predictor: Predictor) -> Between:
+        return replace(self, predictor=predictor)
+
+    @override
+    def log_terms(self, encoded: Encoded) -> FloatArray:
+        mean, variance = self.predictor.moments(encoded)
+        a, b, _ = self._standardise(mean, variance)
+        return log_interval(a, b)
+
+    @override
+    def log_terms_with_gradient(self, encoded: Encoded) -> tuple[FloatArray, FloatArray]:
+        moments = self.predictor.moments_with_gradient(encoded)
+        a, b, spread = self._standardise(moments.mean, moments.variance)
+        log_p = log_interval(a, b)
+        at_a, at_b = np.exp(log_phi(a) - log_p), np.exp(log_phi(b) - log_p)
+        # In a narrow band the differences cancel; the moments are between those of its ends.
+        first = np.clip(at_a - at_b, a, b)
+        nearest = np.clip(0.0, a, b)
+        second = np.clip(1 - (b * at_b - a * at_a), np.square(nearest), np.maximum(np.square(a), np.square(b)))
+        by_mean = first / spread
+        by_variance = (second - 1) / (2 * np.square(spread))
+        gradient = by_mean[..., None] * moments.mean_gradient + by_variance[..., None] * moments.variance_gradient
+        return log_p, gradient
+
+    def _standardise(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return a, b and their denominator."""
+        spread = np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
+        return (self.low - mean) / spread, (self.high - mean) / spread, spread
+
+
+@dataclass(frozen=True)
 class Feasibility:
     """Probability that one model predicts feasibility, averaged over s draws.
 
@@ -120,14 +170,16 @@ class Feasibility:
         """Return the feasibility by a model, conditioned on pending configurations.
 
         A probit likelihood models success or failure, and feasible means success. A Gaussian likelihood models the
-        value of a constraint, and feasible means that it is not positive.
+        value of a constraint, and feasible means that it is within the limits, by default that it is not positive.
         """
         if _is_of_success(posterior):
             predictor = posterior.predictor(min(n_draws, _PROBIT_DRAWS)).with_pending(pending)
             return cls(Success(predictor), posterior.n_chains, WANTED_SUCCESS)
         predictor = posterior.predictor(n_draws).with_pending(pending)
-        threshold = (0.0 - posterior.y_mean) / posterior.y_sd
-        return cls(Below(predictor.linearised(threshold), threshold), posterior.n_chains)
+        low, high = ((limit - posterior.y_mean) / posterior.y_sd for limit in posterior.limits)
+        if low == -np.inf:
+            return cls(Below(predictor.linearised(high), high), posterior.n_chains)
+        return cls(Between(predictor, low, high), posterior.n_chains)
 
     def subset(self, n_draws: int) -> Feasibility:
         """Return the feasibility under at most ``n_draws`` of the draws."""
@@ -187,7 +239,10 @@ def blocks_of(encoded: Encoded) -> list[Encoded]:
 
 def infeasible(posterior: Posterior, values: FloatArray) -> NDArray[np.bool_]:
     """Return where functions drawn from a model, with these values, are infeasible."""
-    return np.asarray(values < 0 if _is_of_success(posterior) else values > 0)
+    if _is_of_success(posterior):
+        return np.asarray(values < 0)
+    low, high = posterior.limits
+    return np.asarray((values < low) | (values > high))
 
 
 def _is_of_success(posterior: Posterior) -> bool:

@@ -63,8 +63,8 @@ STUDY = {
     "target": Key('"yield"', "Column of the results in the table of past experiments; default: value."),
     "constraints": Key(
         '["memory <= 8"]',
-        "Bounds on further numbers, which a function returns by name in a dict after its value. Tables of past "
-        "experiments have columns of these names.",
+        "Bounds or ranges of further numbers, which a function returns by name in a dict after its value. Tables of "
+        "past experiments have columns of these names.",
     ),
     "within": Key(
         '["x1 + x2 + x3 == 1"]', "Constraints on parameters, which all suggestions satisfy: comparisons of arithmetic."

@@ -102,11 +102,11 @@ def suggest(
     if (path := history or settings.history) is None:
         if both := [name for name in targets if name in settings.space.space]:
             raise ConfigError(f"the column {both[0]!r} of results is a parameter; name the results in another way")
-        columns = (*settings.space.space, *targets, *(bound.name for bound in bounds))
+        columns = (*settings.space.space, *targets, *dict.fromkeys(bound.name for bound in bounds))
         form = FileForm(columns, separator or ",", status=new_status(columns))
     else:
         options["history"], form = read_history(path, settings, target, separator)
-        if missing := [bound for bound in bounds if CONSTRAINT + bound.name not in options["history"]]:
+        if missing := [bound for bound in bounds if CONSTRAINT + bound.key not in options["history"]]:
             held = did_you_mean(missing[0].name, form.columns)
             raise ConfigError(f"{path} has no column {missing[0].name!r} of the constraint {str(missing[0])!r}{held}")
         if has_different_replicates(options["history"], settings.space, targets) and "noisy" not in options:

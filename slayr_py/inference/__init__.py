@@ -22,6 +22,7 @@ from slayr_py.inference.normal import (
     log_cdf,
     log_h,
     log_h_over_phi,
+    log_interval,
     log_mills,
     log_phi,
     mills,

@@ -9,6 +9,7 @@ from scipy.special import erfcx, log_ndtr, ndtr
 from slayr_py.space import FloatArray
 
 SQRT_2PI = np.sqrt(2 * np.pi)  # 1 / phi(0)
+NARROW = 1e-5  # width of intervals whose density is the exponential of a straight line to 1e-11
 TAIL = -50.0  # for smaller z the asymptotic series of h / phi is exact to rounding
 
 
@@ -20,6 +21,33 @@ def log_phi(z: FloatArray) -> FloatArray:
 def log_cdf(z: FloatArray) -> FloatArray:
     """Return the logarithm of the standard normal distribution function."""
     return np.asarray(log_ndtr(z))
+
+
+def log_interval(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return log(Phi(high) - Phi(low)) of intervals, low < high, to rounding in tails and of narrow ones."""
+    width = high - low
+    a = np.where(low > 0, -high, low)  # by symmetry not in the upper tail, where Phi is 1
+    b = np.where(low > 0, -low, high)
+    upper = log_cdf(b)
+    wide = upper + _log_1m_exp(np.minimum(log_cdf(a) - upper, -np.finfo(np.float64).tiny))
+    middle = 0.5 * a + 0.5 * b
+    small = np.minimum(width, NARROW)
+    narrow = log_phi(middle) + np.log(small) + _log_sinhc(np.abs(middle) * small / 2)
+    return np.where(width < NARROW, narrow, wide)
+
+
+def _log_1m_exp(x: FloatArray) -> FloatArray:
+    """Return log(1 - exp(x)) of x < 0."""
+    near, far = np.maximum(x, -np.log(2)), np.minimum(x, -np.log(2))
+    return np.asarray(np.where(x > -np.log(2), np.log(-np.expm1(near)), np.log1p(-np.exp(far))))
+
+
+def _log_sinhc(x: FloatArray) -> FloatArray:
+    """Return log(sinh(x) / x) of x >= 0."""
+    small = np.minimum(x, 1e-2)
+    large = np.maximum(x, 1e-2)
+    series = np.log1p(np.square(small) / 6 * (1 + np.square(small) / 20))
+    return np.where(x < 1e-2, series, large + np.log1p(-np.exp(-2 * large)) - np.log(2 * large))
 
 
 def log_h(z: FloatArray) -> FloatArray:

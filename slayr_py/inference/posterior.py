@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,8 @@ class Posterior:
     y_mean, y_sd : float
         Mean and standard deviation of the observed values, by which they were standardised; ``y_sd`` is negative if
         larger values are better.
+    limits : tuple of float
+        Smallest and largest value at which a constraint holds, if y are its values; (-inf, 0) by default.
     """
 
     def __init__(self, mixture: Mixture, posteriors: Sequence[Posterior] = ()) -> None:
@@ -120,6 +123,7 @@ class Posterior:
         self.targets = first.targets
         self.y_mean = first.y_mean
         self.y_sd = first.y_sd
+        self.limits = (-np.inf, 0.0)
 
     @classmethod
     def of(cls, part: Part) -> Posterior:
@@ -377,6 +381,12 @@ class Posterior:
     def chains(self, n_draws: int) -> list[Chains]:
         """Return the chains of each part among the draws of a predictor that has ``n_draws`` of them."""
         return self._mixture.chains(n_draws)
+
+    def with_limits(self, low: float, high: float) -> Posterior:
+        """Return the same posterior of a constraint that holds from ``low`` to ``high``; :meth:`save` has no limits."""
+        posterior = copy(self)
+        posterior.limits = (low, high)
+        return posterior
 
     def check(self) -> Diagnostics:
         """Return the diagnostics of the fit, or the worst diagnostics of the parts of a stack with a positive weight.

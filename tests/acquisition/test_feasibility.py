@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 import slayr_py as sl
 from slayr_py.acquisition import suggest
-from slayr_py.acquisition.feasibility import Feasibility
+from slayr_py.acquisition.feasibility import Feasibility, infeasible
 from slayr_py.acquisition.landscape import Landscape
 
 pytestmark = pytest.mark.stan
@@ -37,11 +37,17 @@ def constraint(points):
     return sl.GaussianProcess(SPACE).fit(points, 30 - 60 * points[:, 0], **QUICK)
 
 
+@pytest.fixture(scope="module")
+def band(constraint):
+    """A constraint that holds where 0.4 < x < 0.6."""
+    return constraint.with_limits(-6.0, 6.0)
+
+
 def nothing(posterior):
     return posterior.encoder.encode([])
 
 
-@pytest.mark.parametrize("name", ["success", "constraint"])
+@pytest.mark.parametrize("name", ["success", "constraint", "band"])
 def test_probabilities_and_their_gradients(request, name):
     posterior = request.getfixturevalue(name)
     model = Feasibility.of(posterior, nothing(posterior), 60)
@@ -50,7 +56,8 @@ def test_probabilities_and_their_gradients(request, name):
     if name == "success":
         wanted = posterior.probability(x)
     else:
-        wanted = norm.cdf(-prediction.draw_mean / prediction.draw_sd).mean(axis=0)
+        below, above = ((limit - prediction.draw_mean) / prediction.draw_sd for limit in posterior.limits)
+        wanted = (norm.cdf(above) - norm.cdf(below)).mean(axis=0)
     every = Feasibility.of(posterior, nothing(posterior), posterior.n_draws)
     # The feasibility by a probit model has 64 of the 100 draws.
     tolerance = {"atol": 0.03} if name == "success" else {"rtol": 1e-6}
@@ -75,6 +82,25 @@ def test_suggestions_are_feasible(objective, success, constraint):
     found = suggest(objective, best=0.9, t=1, rng=np.random.default_rng(2), feasibility=[success, constraint])
     assert found.feasible > 0.4
     assert found.config["x"] + found.config["y"] > 0.75 and found.config["x"] > 0.45
+
+
+def test_both_limits_of_a_band_hold(objective, band):
+    found = suggest(objective, best=0.9, t=1, rng=np.random.default_rng(2), feasibility=[band])
+    assert found.feasible > 0.4 and 0.35 < found.config["x"] < 0.65
+    values = np.array([-6.1, -6.0, 0.0, 6.0, 6.1])
+    assert infeasible(band, values).tolist() == [True, False, False, False, True]
+
+
+def test_the_gradient_of_a_narrow_band_does_not_cancel(constraint):
+    """The slopes become those of the density."""
+    x = np.array([[0.45, 0.5], [0.52, 0.2]])
+    encoded = constraint.encoder.encode(x)
+    slopes = []
+    for half in (1e-6, 1e-9, 1e-12):
+        law = Feasibility.of(constraint.with_limits(-half, half), nothing(constraint), 60).law
+        slopes.append(law.log_terms_with_gradient(encoded)[1])
+    for narrow in slopes[1:]:
+        np.testing.assert_allclose(narrow, slopes[0], rtol=1e-3, atol=1e-6 * np.abs(slopes[0]).max())
 
 
 def test_a_least_probability_of_feasibility_is_kept_if_a_configuration_reaches_it(objective, monkeypatch):

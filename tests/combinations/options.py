@@ -128,6 +128,13 @@ OPTIONS = (
         in_studies=(study_laws.the_unit_of_a_constraint_does_not_matter,),
     ),
     Option(
+        "ranges of constraints",
+        changing(constraint=1.0, ranged=True),
+        ("constraints",),
+        in_fits=None,
+        in_studies=(study_laws.the_unit_of_a_constraint_does_not_matter, study_laws.a_range_has_one_model),
+    ),
+    Option(
         "failures",
         changing(failures=True),
         ("failures", "state"),

@@ -122,6 +122,8 @@ class Scenario:
         Change of the unit of the values.
     constraint : float
         Factor of the values of a constraint; 0 for no constraint.
+    ranged : bool
+        Whether the constraint has a second side.
     cost : float
         Factor of the costs of evaluations; 0 for no costs.
     several : bool
@@ -148,6 +150,7 @@ class Scenario:
     maximize: bool = False
     noisy: bool = False
     constraint: float = 0.0
+    ranged: bool = False
     failures: bool = False
     running: bool = False
     pruned: bool = False
@@ -346,7 +349,8 @@ class Scenario:
         """Return what a trial tells about constraints."""
         if not self.constraint or (number < self.past and number % 2):
             return {}
-        return {"heat": self.constraint * (config["x"] - 0.6)}
+        sides = {"heat": config["x"] - 0.6, "cold": 0.1 - config["x"]} if self.ranged else {"heat": config["x"] - 0.6}
+        return {name: self.constraint * excess for name, excess in sides.items()}
 
     def price(self, number: int) -> float | None:
         """Return the cost of a trial; None without costs."""
@@ -375,7 +379,8 @@ class Scenario:
         """Return whether a trial is complete and feasible, and has the fixed values."""
         if trial.state != TrialState.COMPLETE:
             return False
-        feasible = not self.constraint or trial.constraints.get("heat", np.inf) <= 0
+        sides = ["heat", "cold"] if self.ranged else ["heat"]
+        feasible = not self.constraint or all(trial.constraints.get(name, np.inf) <= 0 for name in sides)
         return feasible and all(trial.params[name] == value for name, value in (self.fixed or {}).items())
 
     @cached_property

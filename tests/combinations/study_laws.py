@@ -257,6 +257,11 @@ def the_unit_of_a_constraint_does_not_matter(scenario: Scenario) -> None:
     assert here.trial.params == there.trial.params
 
 
+def a_range_has_one_model(scenario: Scenario) -> None:
+    names = [name for name in scenario.told.record["conditions"] if name.startswith("constraint")]
+    assert names == ["constraint cold and heat"]
+
+
 def the_unit_of_a_cost_does_not_matter(scenario: Scenario) -> None:
     """Only the recorded cost has the unit; it is that of the repeated fit, and the value stays the improvement."""
     here = scenario.told

@@ -3,7 +3,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 
-from slayr_py.inference.normal import hazard, log_h, log_h_over_phi, log_mills
+from slayr_py.inference.normal import hazard, log_h, log_h_over_phi, log_interval, log_mills
 
 
 def test_log_h_agrees_with_fifty_digits():
@@ -38,3 +38,16 @@ def test_ratios_to_the_density_agree_with_fifty_digits():
     np.testing.assert_allclose(log_mills(z), wanted[0], rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(np.log(hazard(z)), -wanted[0], rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(log_h_over_phi(z), wanted[1], rtol=1e-11, atol=1e-12)
+
+
+def test_probabilities_of_intervals_agree_with_fifty_digits():
+    def exact(low, high):
+        with mpmath.workdps(60):
+            low, high = (mpmath.mpf(float(limit)) for limit in ((-high, -low) if low > 0 else (low, high)))
+            return float(mpmath.log(mpmath.erfc(-high / mpmath.sqrt(2)) / 2 - mpmath.erfc(-low / mpmath.sqrt(2)) / 2))
+
+    start, width = np.meshgrid([-300.0, -40.0, -3.0, -0.3, -1e-4, 0.0, 0.2, 5.0, 60.0], np.geomspace(1e-12, 100, 40))
+    low = start.ravel()
+    high = low + width.ravel()
+    wanted = [exact(a, b) for a, b in zip(low, high, strict=True)]
+    np.testing.assert_allclose(log_interval(low, high), wanted, rtol=1e-11)

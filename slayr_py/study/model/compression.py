@@ -33,7 +33,11 @@ def compress(values: FloatArray) -> FloatArray:
     s is the median of the first `_SCALED_BY` |c| that are not 0. The median over all trials shrinks when the loop
     converges to a border, until the compressed values are a step there.
     """
-    moved, scale = off_the_border(values), _scale(values)
+    return _asinh(off_the_border(values), _scale(values))
+
+
+def _asinh(moved: FloatArray, scale: float) -> FloatArray:
+    """Return asinh(c / scale) of values (n,), also if the quotient overflows."""
     with np.errstate(over="ignore"):
         ratios = moved / scale
         beyond = np.copysign(np.log(2.0) + np.log(np.maximum(np.abs(moved), scale)) - np.log(scale), moved)
@@ -66,7 +70,7 @@ def compressed_unless_better(
     ``known`` has earlier choices.
     """
     n = _deciding(results.values)
-    first = Results(results.numbers[:n], results.configs[:n], results.values[:n])
+    first = results._replace(numbers=results.numbers[:n], configs=results.configs[:n], values=results.values[:n])
     if n == 0 or np.all(first.values == first.values[0]):
         return as_learned(results, linear=False)
     key = fit_key(study, f"{name} on {gp.encoder.logarithmic}", first, [first.values], 1, AT_MODE)
@@ -75,8 +79,14 @@ def compressed_unless_better(
 
 def as_learned(results: Results, linear: bool) -> Results:
     """Return the values of a constraint as the model learns them; ``linear`` if they are not compressed."""
-    learned = off_the_border(results.values) if linear else compress(results.values)
-    return results._replace(values=learned, linear=linear)
+    if results.half_width is None:
+        learned = off_the_border(results.values) if linear else compress(results.values)
+        return results._replace(values=learned, linear=linear)
+    if linear:
+        return results._replace(linear=True)
+    scale = _scale(results.values)
+    border = float(_asinh(np.array([results.half_width]), scale)[0])
+    return results._replace(values=_asinh(results.values, scale), half_width=border)
 
 
 def _deciding(values: FloatArray) -> int:
@@ -92,7 +102,8 @@ def _predict_better_as_they_are(gp: GaussianProcess, results: Results) -> bool:
         return float(mode.parts[0].leave_one_out.elpd.sum())
 
     # Squares of 1e200 are infinite, and so may the hypotenuse of two of the largest numbers be.
-    halves = np.hypot(0.5 * off_the_border(results.values), 0.5 * _scale(results.values))
+    moved = as_learned(results, linear=True).values
+    halves = np.hypot(0.5 * moved, 0.5 * _scale(results.values))
     log_slope = -np.sum(np.log(halves) + np.log(2.0))
     try:
         return log_density(linear=True) > log_density(linear=False) + float(log_slope)

@@ -15,6 +15,7 @@ from slayr_py.acquisition import log_probability_feasible
 from slayr_py.inference import FitOptions, GaussianProcess, Posterior, Priors
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoded, Encoder, Fixed, FloatArray
+from slayr_py.study.model.bands import with_bands
 from slayr_py.study.model.compression import as_learned, compressed_unless_better
 from slayr_py.study.model.fit_cache import Cache
 from slayr_py.study.model.output_fits import OutputFit, OutputFits
@@ -75,7 +76,7 @@ class FeasibilityModels:
             results = outcomes(study, self.encoder.space, penalties)
             if 0 < results.values.sum() < len(results.values):
                 found[SUCCESS] = results
-        for constraint, results in constraint_results(study, self.encoder.space).items():
+        for constraint, results in with_bands(constraint_results(study, self.encoder.space)).items():
             found[f"{_CONSTRAINT}{constraint}"] = results
         return found
 
@@ -136,7 +137,8 @@ def feasibility_results(
         If the study has no constraint of that name.
     """
     if name != SUCCESS:
-        return as_learned(constraint_results(study, space, numbers)[name[len(_CONSTRAINT) :]], linear)
+        constraints = with_bands(constraint_results(study, space, numbers))
+        return as_learned(constraints[name[len(_CONSTRAINT) :]], linear)
     results = outcomes(study, space, penalties)
     rows = [row for row, number in enumerate(results.numbers) if number in numbers]
     return Results([results.numbers[row] for row in rows], [results.configs[row] for row in rows], results.values[rows])

@@ -91,4 +91,5 @@ class OutputFits:
         def fitted() -> Posterior:
             return gp.fit(results.configs, results.values, seed=seed, start=start, options=options)
 
-        return OutputFit(name, self.cache.get(key, fitted), results.numbers, results.penalties, results.linear)
+        posterior = results.limited(self.cache.get(key, fitted))
+        return OutputFit(name, posterior, results.numbers, results.penalties, results.linear)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from optuna import Study
 from optuna.trial import FrozenTrial
 
-from slayr_py.acquisition import draw_fronts, hypervolume, keys, non_dominated
+from slayr_py.acquisition import draw_fronts, hypervolume, infeasible, keys, non_dominated
 from slayr_py.arguments import check_integer, check_probability
 from slayr_py.errors import DataError, SlayrError
 from slayr_py.inference import Posterior
@@ -136,8 +136,8 @@ def _drawn_front(
     drawn = [model.sample(list(configs.values()), n, stream) for model, stream in zip(models, seeds, strict=True)]
     values = np.stack([sign * each for sign, each in zip(signs, drawn, strict=False)], axis=2)
     feasible = np.ones(values.shape[:2], dtype=np.bool_)
-    for each in drawn[len(signs) :]:
-        feasible &= each <= 0
+    for model, each in zip(constraints, drawn[len(signs) :], strict=True):
+        feasible &= ~infeasible(model, each)
     shares = np.mean([_on_front(*draw) for draw in zip(values, feasible, strict=True)], axis=0)
     probability = dict(zip(configs, shares, strict=True))
     numbers = [observed.numbers[row] for row in rows]

@@ -235,7 +235,7 @@ def without_warp(posterior: Posterior, **fit: Unpack[FitKeywords]) -> Posterior:
     gp = GaussianProcess.of(models, models[0].kernel if len(models) == 1 else None)
     options = LOOP_OPTIONS.updated(method=_method_of(posterior.parts[0].record)).updated(**fit)
     y = posterior.y_mean + posterior.y_sd * posterior.targets.y
-    return gp.fit(posterior.train, y, options=options, seed=posterior.seed)
+    return gp.fit(posterior.train, y, options=options, seed=posterior.seed, maximize=posterior.maximize)
 
 
 def _method_of(record: Mapping[str, Any]) -> Method:

@@ -233,7 +233,7 @@ def _output_again(study: Study, number: int, name: str, read: Callable[..., Resu
         model = recorded_model(record, within_of(study))
         results = read(study, model.encoder.space, numbers=numbers)
         observed = observe(model, results.configs, results.values, *_observation_options(record))
-    return posterior_again(record, observed)
+    return results.limited(posterior_again(record, observed))
 
 
 def _complete(study: Study, reduced: Mapping[str, Any], start_key: str) -> dict[str, Any]:

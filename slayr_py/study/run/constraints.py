@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from optuna import Study
 
 from slayr_py.arguments import plain_scalar, to_float
-from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, did_you_mean
+from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, did_you_mean, listed
 from slayr_py.study.storage.attributes import BOUNDS_KEY, ERROR_KEY
 from slayr_py.study.storage.bounds import Constraint
 from slayr_py.study.storage.columns import CONSTRAINT
@@ -18,8 +19,12 @@ from slayr_py.study.storage.pieces import store_in_study, stored
 from slayr_py.study.storage.search_lock import search_lock
 from slayr_py.study.storage.workers import is_evaluating
 
-_FORM = re.compile(r"\s*(?P<name>[^<>=]*[^<>=\s])\s*(?P<relation><=|>=|<|>)\s*(?P<limit>[^<>=]+?)\s*")
-_BAND = "a range is one bound on a distance: report abs(y - 7) as a number of its own, and bound it: 'distance <= 0.1'"
+_NUMBER, _NAME = r"[^<>=]+?", r"[^<>=]*[^<>=\s]"
+_FORM = re.compile(rf"\s*(?P<name>{_NAME})\s*(?P<relation><=|>=|<|>)\s*(?P<limit>{_NUMBER})\s*")
+_BAND = re.compile(
+    rf"\s*(?P<first>{_NUMBER})\s*(?P<relation><=?|>=?)\s*(?P<name>{_NAME})\s*(?P<second><=?|>=?)\s*(?P<limit>{_NUMBER})\s*"
+)
+_OPPOSITE = {"<": ">", ">": "<"}
 
 
 def _at_most_zero(name: str) -> Constraint:
@@ -28,30 +33,54 @@ def _at_most_zero(name: str) -> Constraint:
 
 
 def parse_constraints(texts: Iterable[str]) -> tuple[Constraint, ...]:
-    """Parse constraints such as ``"memory <= 8"`` and ``"accuracy >= 0.9"``.
+    """Parse constraints such as ``"memory <= 8"``, ``"accuracy >= 0.9"`` and ``"6.5 <= ph <= 7.5"``.
+
+    A range is two bounds, which may also be two texts.
 
     Raises
     ------
     DataError
-        For another form, a limit that is not a finite number, or a name that occurs twice.
+        For another form, a limit that is not a finite number, two bounds on the same side of a value, or a lower bound
+        that is not below the upper one.
     """
     if isinstance(texts, str) or not isinstance(texts, Iterable):
         raise DataError(f'constraints are a list of texts such as ["memory <= 8"], not {texts!r}')
-    parsed: dict[str, Constraint] = {}
+    parsed: dict[str, list[Constraint]] = {}
     for text in texts:
-        match = _FORM.fullmatch(text) if isinstance(text, str) else None
-        try:
-            limit = float(match["limit"]) if match else math.nan
-        except ValueError:
-            limit = math.nan
-        if match is None or not math.isfinite(limit):
-            is_band = isinstance(text, str) and len(re.findall("[<>]", text)) == 2
-            band = f"; {_BAND}" if is_band else ""
-            raise DataError(f'{text!r} is not a constraint; write a name, <= or >=, and a number: "memory <= 8"{band}')
-        if match["name"] in parsed:
-            raise DataError(f"two constraints on {match['name']!r}; {_BAND}")
-        parsed[match["name"]] = Constraint(match["name"], 1.0 if match["relation"][0] == "<" else -1.0, limit)
-    return tuple(parsed.values())
+        for bound in _bounds_in(text):
+            parsed.setdefault(bound.name, []).append(bound)
+    return tuple(bound for bounds in parsed.values() for bound in _sides(bounds))
+
+
+def _bounds_in(text: object) -> list[Constraint]:
+    """Return the bound in a text, or the two bounds of a range."""
+    if isinstance(text, str):
+        if (match := _BAND.fullmatch(text)) and match["relation"][0] == match["second"][0]:
+            given = [(_OPPOSITE[match["relation"][0]], match["first"]), (match["second"][0], match["limit"])]
+        else:
+            match = _FORM.fullmatch(text)
+            given = [(match["relation"][0], match["limit"])] if match else []
+        with suppress(ValueError):
+            limits = [float(limit) for _, limit in given]
+            if match and limits and all(map(math.isfinite, limits)):
+                signs = [1.0 if relation == "<" else -1.0 for relation, _ in given]
+                return [Constraint(match["name"], sign, limit) for sign, limit in zip(signs, limits, strict=True)]
+    raise DataError(
+        f'{text!r} is not a constraint; write a name, <= or >=, and a number, "memory <= 8", or a range: "6 <= ph <= 8"'
+    )
+
+
+def _sides(bounds: Sequence[Constraint]) -> list[Constraint]:
+    """Return the bounds on one value; of two bounds, each is a side."""
+    if len(bounds) == 1:
+        return [*bounds]
+    name = bounds[0].name
+    if len(bounds) > 2 or bounds[0].sign == bounds[1].sign:
+        raise DataError(f"several bounds on the same side of {name!r} in constraints; keep the tightest")
+    low, high = sorted(bounds, key=lambda bound: bound.sign)
+    if not low.limit < high.limit:
+        raise DataError(f"{name!r} can not be both {str(low)!r} and {str(high)!r}; the lower bound has to be smaller")
+    return [low._replace(is_side=True), high._replace(is_side=True)]
 
 
 def check_not_inputs(constraints: Iterable[Constraint], names: Container[str]) -> None:
@@ -93,32 +122,55 @@ def bind_constraints(study: Study, bounds: tuple[Constraint, ...] | None) -> Non
     with search_lock(study):  # of processes that start the same study, one records its bounds first
         texts = stored(study.user_attrs, BOUNDS_KEY)
         reported = {name for trial in study.get_trials(deepcopy=False) for name in trial.constraints}
-        recorded = {bound.name: bound for bound in parse_constraints(texts or ())}
+        recorded = _by_name(parse_constraints(texts or ()))
         if not is_evaluating(study):
-            recorded = {name: bound for name, bound in recorded.items() if name in reported}
-        started = recorded if texts is None else {name: _at_most_zero(name) for name in reported} | recorded
-        for now in map(_at_most_zero, started) if bounds is None else bounds:
-            if (before := started.get(now.name, now)) != now:
+            seen = {name: any(bound.key in reported for bound in each) for name, each in recorded.items()}
+            recorded = {name: each for name, each in recorded.items() if seen[name]}
+        known = {bound.key for each in recorded.values() for bound in each}
+        unbounded = {name: [_at_most_zero(name)] for name in reported - known}
+        started = recorded if texts is None else unbounded | recorded
+        by_default = {name: [_at_most_zero(name)] for name in started}
+        for name, now in (by_default if bounds is None else _by_name(bounds)).items():
+            if (before := started.get(name, now)) != now:
                 raise DataError(_changed(study, before, now, bounds is None))
         new = [bound for bound in bounds or () if bound.name not in recorded]
-        record = [str(bound) for bound in (*recorded.values(), *new)]
+        record = [str(bound) for bound in (*(bound for each in recorded.values() for bound in each), *new)]
         # The numbers of an earlier version or of ask and tell are not known to be at most 0.
         if record != texts and not (texts is None and bounds is None and reported):
             store_in_study(study, BOUNDS_KEY, record)
 
 
-def _changed(study: Study, before: Constraint, now: Constraint, by_default: bool) -> str:
-    """Return the message of the error that a bound is not that of the study."""
+def _by_name(bounds: Iterable[Constraint]) -> dict[str, list[Constraint]]:
+    """Return the bounds on each value, one or two, by its name."""
+    named: dict[str, list[Constraint]] = {}
+    for bound in bounds:
+        named.setdefault(bound.name, []).append(bound)
+    return named
+
+
+def _changed(study: Study, before: Sequence[Constraint], now: Sequence[Constraint], by_default: bool) -> str:
+    """Return the message of the error that the bounds on a value are not those of the study."""
+    name = before[0].name
     default, drop = "", ""
     if by_default:
         default = ", the bound without constraints="
-        drop = f", with constraints=[] if the objective returns no {before.name!r} any more"
+        drop = f", with constraints=[] if the objective returns no {name!r} any more"
+    first = _text(before)
+    columns = listed([repr(CONSTRAINT + bound.key) for bound in before])
     return (
-        f"study {study.study_name!r} was started with the constraint {str(before)!r}, not {str(now)!r}{default}; its "
-        f"trials store by how much they violate the first one. Resume it with {str(before)!r} in constraints={drop}, "
-        "or choose another study name, with history= of its trials: a column of their values of "
-        f"{before.name!r} instead of {CONSTRAINT + before.name!r} is compared with the new bound"
+        f"study {study.study_name!r} was started with the constraint {first!r}, not {_text(now)!r}{default}; its "
+        f"trials store by how much they violate the first one. Resume it with {first!r} in constraints={drop}, "
+        f"or choose another study name, with history= of its trials: a column of their values of {name!r} instead of "
+        f"{columns} is compared with the new bound"
     )
+
+
+def _text(bounds: Sequence[Constraint]) -> str:
+    """Return the constraint that is read as these bounds on one value."""
+    if len(bounds) == 1:
+        return str(bounds[0])
+    low, high = bounds
+    return f"{str(low).rpartition(' ')[2]} <= {high}"
 
 
 def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint, ...] | None) -> dict[str, float]:
@@ -148,9 +200,9 @@ def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint
                 f"{ERROR_KEY!r} beside the value would be a constraint; for a known error of the value define "
                 f"objective(config, trial) and call trial.set_user_attr({ERROR_KEY!r}, {reported[name]!r:.80})"
             )
-    known = {name: _at_most_zero(name) for name in reported}
+    known = {name: [_at_most_zero(name)] for name in reported}
     if constraints is not None:
-        known = {constraint.name: constraint for constraint in constraints}
+        known = _by_name(constraints)
         for name in reported:
             if name not in known:
                 raise ObjectiveError(
@@ -158,8 +210,8 @@ def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint
                 )
         if missing := known.keys() - reported.keys():
             raise ObjectiveError(f"the objective reported no value of the constraint {sorted(missing)[0]!r}")
-    values = {}
-    for name, constraint in known.items():
+    values: dict[str, float] = {}
+    for name, bounds in known.items():
         given = reported[name]
         try:
             plain = plain_scalar(given)
@@ -171,5 +223,5 @@ def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint
             raise ObjectiveError(f"the constraint {name!r} is {given!r:.200}, not a number") from error
         if not math.isfinite(value):
             raise NotFiniteError(f"the constraint {name!r} is {value}, not a finite number")
-        values[name] = constraint.excess(value)
+        values |= {bound.key: bound.excess(value) for bound in bounds}
     return values

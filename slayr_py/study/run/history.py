@@ -392,8 +392,8 @@ def _targets(columns: Sequence[str], encoder: Encoder, outcomes: Outcomes) -> li
         raise DataError(f"history has no column {missing[0]!r}; its columns: {', '.join(columns)}")
     if repeated := [target for target, count in Counter(targets).items() if target not in (None, STATE) and count > 1]:
         raise DataError(f"history has two columns for {repeated[0].removeprefix(PARAMETER)!r}; drop one of them")
-    if both := [bound.name for bound in outcomes.bounds if {bound.name, CONSTRAINT + bound.name} <= set(targets)]:
-        raise DataError(f"history has the columns {both[0]!r} and {CONSTRAINT + both[0]!r}; drop one of them")
+    if both := [bound for bound in outcomes.bounds if {bound.name, CONSTRAINT + bound.key} <= set(targets)]:
+        raise DataError(f"history has the columns {both[0].name!r} and {CONSTRAINT + both[0].key!r}; drop one of them")
     unknown = [column for column in columns if column not in synonyms and column not in IGNORED]
     others = [column for column in unknown if not column.startswith(IGNORED_PREFIXES)]
     if status := [column for column in others if column.lower() == STATUS]:
@@ -497,8 +497,10 @@ def _constraints(row: str, read: dict[str, Any], outcomes: Outcomes) -> dict[str
     """Take the numbers of constraints out of the cells of a row; return their excesses over the bounds by name."""
     found = {}
     for bound in outcomes.bounds:
-        if not _is_empty(cell := read.pop(bound.name, None)):
-            found[bound.name] = bound.excess(check_number(f"{row}: {bound.name}", cell, least=-math.inf))
+        if not _is_empty(cell := read.get(bound.name)):
+            found[bound.key] = bound.excess(check_number(f"{row}: {bound.name}", cell, least=-math.inf))
+    for bound in outcomes.bounds:
+        read.pop(bound.name, None)
     for target in [name for name in read if name.startswith(CONSTRAINT)]:
         if not _is_empty(cell := read.pop(target)):
             found[target.removeprefix(CONSTRAINT)] = check_number(f"{row}: {target}", cell, least=-math.inf)

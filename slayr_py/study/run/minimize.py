@@ -111,9 +111,10 @@ def minimize(
         ``budget``: no trial starts after the sum has reached it. The last evaluations may therefore exceed it. A trial
         without a known cost counts as 0; with ``cost="seconds"``, one that raised an error counts its duration.
     constraints : sequence of str, optional
-        Bounds on the numbers that the objective returns by name: ``["memory <= 8", "accuracy >= 0.9"]``. By default
-        each of them must be at most 0. The best configuration is the best one that violates none. A resumed study needs
-        the same bounds. Use ``within`` for constraints on the parameters themselves.
+        Bounds on the numbers that the objective returns by name: ``["memory <= 8", "accuracy >= 0.9"]``, or ranges:
+        ``["6.5 <= ph <= 7.5"]``. By default each number must be at most 0. The best configuration is the best one that
+        violates none. A resumed study needs the same bounds. Use ``within`` for constraints on the parameters
+        themselves.
     max_consecutive_failures : int, optional
         Stop after so many consecutive failures. By default after 10, or after 3 if no trial has ever succeeded. While
         earlier trials run, it is at least 10: failures are often quicker than successes. NaN and infinite values do not

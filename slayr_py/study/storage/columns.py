@@ -149,7 +149,7 @@ def file_columns(encoder: Encoder, outcomes: Outcomes, header: Iterable[str]) ->
     columns += [Column(name, name, (name,), _number) for name in outcomes.costs]
     columns += [Column(name, held, (name,), _number) for name, held in _excesses(header).items()]
     for bound in outcomes.bounds:
-        columns.append(Column(bound.name, CONSTRAINT + bound.name, (bound.name,), partial(_excess, bound)))
+        columns.append(Column(bound.name, CONSTRAINT + bound.key, (bound.name,), partial(_excess, bound)))
     return columns
 
 

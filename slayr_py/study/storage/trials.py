@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from slayr_py.acquisition import non_dominated
 from slayr_py.arguments import real_or_nan
 from slayr_py.errors import DataError, listed
-from slayr_py.inference import recent_error
+from slayr_py.inference import Posterior, recent_error
 from slayr_py.space import Encoded, Fixed, FloatArray, missing_names
 from slayr_py.study.storage.attributes import (
     CONTEXT_KEY,
@@ -330,6 +330,13 @@ class Results(NamedTuple):
 
     linear: bool = False
     """Whether they are the values of a constraint that are not compressed."""
+
+    half_width: float | None = None
+    """Half of the width of the band around 0 in which a constraint holds; None if it holds where it is at most 0."""
+
+    def limited(self, posterior: Posterior) -> Posterior:
+        """Return a posterior of these results that knows between which values the constraint holds."""
+        return posterior if self.half_width is None else posterior.with_limits(-self.half_width, self.half_width)
 
 
 def outcomes(study: Study, space: ConfigurationSpace, penalties: Sequence[int]) -> Results:

@@ -123,6 +123,19 @@ def test_what_is_said_of_the_whole_space_is_true_where_most_values_are_near_the_
 
 
 @pytest.mark.stan
+def test_the_fit_without_a_warp_keeps_the_direction():
+    given = {"space": {"x": (0.0, 1.0)}, "budget": 6, "n_initial": 5, "seed": 1, "progress": False, "method": "map"}
+    results = [
+        minimize(lambda c: (c["x"] - 0.3) ** 2, **given),
+        minimize(lambda c: -((c["x"] - 0.3) ** 2), direction="maximize", **given),
+    ]
+    low, high = (result.posterior(warped=False) for result in results)
+    assert [post.maximize for post in (low, high)] == [False, True]
+    np.testing.assert_array_equal(high.predict([{"x": 0.5}]).mean, -low.predict([{"x": 0.5}]).mean)
+    assert results[0].importance(points=64).equals(results[1].importance(points=64))
+
+
+@pytest.mark.stan
 def test_importance_of_a_study_is_that_of_its_posterior(quick):
     space = ConfigurationSpace({"<$x$>": (0.0, 1.0), "idle": (0.0, 1.0), "act": ["a", "b"]})
     result = minimize(lambda c: c["<$x$>"] ** 2, space, budget=8, n_initial=8, seed=1, progress=False, **quick)

@@ -30,12 +30,29 @@ def test_other_forms_are_refused(text):
         parse_constraints([text])
 
 
-def test_a_text_or_two_bounds_on_a_name_are_refused():
-    with pytest.raises(sl.DataError, match="a list of texts"):
-        parse_constraints("memory <= 8")
-    for texts in (["m <= 8", "m >= 2"], ["2 <= m <= 8"]):
-        with pytest.raises(sl.DataError, match="'m'|'2 <= m <= 8'.*; a range is one bound on a distance"):
-            parse_constraints(texts)
+@pytest.mark.parametrize("texts", [["2 <= top speed<8"], ["8 > top speed >= 2"], ["top speed<=8", " top speed >= 2"]])
+def test_a_range_is_two_bounds_on_one_value(texts):
+    bounds = parse_constraints(texts)
+    assert [str(bound) for bound in bounds] == ["top speed >= 2", "top speed <= 8"]
+    assert parse_constraints(map(str, bounds)) == bounds
+    assert constraint_values({"top speed": 9.5}, bounds) == {"top speed >=": -7.5, "top speed <=": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        ("memory <= 8", "a list of texts"),
+        (["m <= 8", "m <= 7"], "several bounds on the same side of 'm'"),
+        (["1 <= m <= 8", "m >= 2"], "several bounds on the same side of 'm'"),
+        (["8 <= m <= 2"], "'m' can not be both 'm >= 8' and 'm <= 2'"),
+        (["m >= 2", "m <= 2"], "the lower bound has to be smaller"),
+        (["1 <= m >= 2"], "is not a constraint; write a name"),
+        (["1 <= m <= inf"], "is not a constraint; write a name"),
+    ],
+)
+def test_texts_that_are_no_bounds_are_refused(texts, words):
+    with pytest.raises(sl.DataError, match=words):
+        parse_constraints(texts)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +152,41 @@ def test_past_experiments_have_their_constraints(tmp_path, form):
             _run(url, 2, ["memory <= 8"], history=tmp_path / "both.csv")
         with pytest.raises(sl.DataError, match="history row 0: constraints_memory must be finite, got 'much'"):
             _run(url, 2, ["memory <= 8"], history=table.assign(constraints_memory="much"))
+
+
+@pytest.mark.parametrize("form", ["excesses", "numbers", "file of excesses", "file of numbers"])
+def test_a_range_is_stored_resumed_and_told(tmp_path, form):
+    url = f"sqlite:///{tmp_path}/study.db"
+    first = _run(url, 6, ["2 <= memory <= 8"], n_initial=20)
+    assert first.study.user_attrs["slayr:bounds"] == ["memory >= 2", "memory <= 8"]
+    table = first.trials
+    stored = [trial.constraints for trial in first.study.trials]
+    numbers = [10 * trial.params["x"] for trial in first.study.trials]
+    assert stored == [{"memory >=": pytest.approx(2 - m), "memory <=": pytest.approx(m - 8)} for m in numbers]
+    assert {2 <= m <= 8 for m in numbers} == {True, False}
+    assert 2 <= 10 * first.best_config["x"] <= 8
+    for others, now in (
+        (["memory <= 8"], "memory <= 8"),
+        (["3 < memory < 8"], "3 <= memory <= 8"),
+        (None, "memory <= 0"),
+    ):
+        words = f"with the constraint '2 <= memory <= 8', not '{now}'.*'constraints_memory >=', 'constraints_memory <='"
+        with pytest.raises(sl.DataError, match=words):
+            _run(url, 7, others, n_initial=20)
+    assert len(_run(url, 7, ["memory <= 8", "memory >= 2"], n_initial=20).study.trials) == 7
+    if "numbers" in form:
+        table = table.drop(columns=["constraints_memory >=", "constraints_memory <="]).assign(memory=numbers)
+    table.to_csv(tmp_path / "trials.csv", index=False)
+    history = tmp_path / "trials.csv" if "file" in form else table
+    again = _run(None, 1, ["2 <= memory <= 8"], history=history, n_initial=20).study
+    assert [t.constraints for t in again.trials[:6]] == [pytest.approx(each, abs=1e-14) for each in stored]
+
+
+def test_a_study_is_not_resumed_with_a_range_for_a_bound(tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    _run(url, 2, ["memory <= 8"])
+    with pytest.raises(sl.DataError, match="with the constraint 'memory <= 8', not '2 <= memory <= 8'"):
+        _run(url, 3, ["2 <= memory <= 8"])
 
 
 @pytest.mark.filterwarnings("ignore:left out:UserWarning")
