@@ -58,7 +58,7 @@ struct Targets {
       value(i) = t;
       by_warp(i) = log_range_by_warp * t + range * (distance / steepness - shift_by_warp);
       if (distance == 0 && std::exchange(has_pivot, true)) {
-        continue;  // as in log_warp_jacobian
+        continue;  // as in log_jacobian_of_warp
       }
       log_jacobian += std::log(range * a / steepness);
       log_jacobian_by_warp += log_range_by_warp + 1 / a - (v < 0 ? 0 : distance / steepness);

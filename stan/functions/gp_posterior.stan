@@ -95,7 +95,7 @@ tuple(vector, vector) gp_targets(data tuple(vector, vector, real, int) observed,
  *   log N(T(y) | mu, K + S) + sum_i log T'(y_i),
  *
  * where K is the covariance of the function and S the diagonal matrix of noise_variance; of several
- * targets at the pivot of T one counts in the sum, see log_warp_jacobian. For binary observations it is
+ * targets at the pivot of T one counts in the sum, see log_jacobian_of_warp. For binary observations it is
  * the Laplace approximation probit_log_marginal.
  *
  * @param observed, sigma_n see noise_variance
@@ -112,7 +112,7 @@ real gp_log_marginal(data tuple(vector, vector, real, int) observed, vector warp
   }
   matrix[N, N] L = gp_factor(packed, variance + noise_variance(observed, sigma_n));
   return multi_normal_cholesky_lpdf(warped(observed.1, warp) | rep_vector(mu, N), L)
-         + log_warp_jacobian(observed.1, warp);
+         + log_jacobian_of_warp(observed.1, warp);
 }
 
 /**

@@ -110,7 +110,7 @@ vector log_warp_slope(vector y, vector a) {
  * @param a see warped
  * @return log |dT / dy|
  */
-real log_warp_jacobian(vector y, vector a) {
+real log_jacobian_of_warp(vector y, vector a) {
   real total = sum(log_warp_slope(y, a));
   if (size(a) == 2) {
     int at_pivot = 0;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -20,6 +21,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_every_program_has_a_contract():
     assert set(CONTRACTS) == set(program_names())
+
+
+def test_no_function_has_a_suffix_that_stan_reserves():
+    """Functions of such a name may be called by others of their kind only: by Stan 2.39, not by 2.35, for _jacobian."""
+    files = sorted(program_folder().rglob("*.stan"))
+    names = [name for path in files for name in re.findall(r"\b(\w+)\(", path.read_text(encoding="utf-8"))]
+    assert "log_jacobian_of_warp" in names
+    assert not [name for name in names if name.endswith(("_jacobian", "_lp"))]
 
 
 @pytest.fixture(scope="module")
