@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -22,10 +25,32 @@ _FEWEST = 5
 
 @cache
 def arviz() -> Any:
-    """Import ArviZ on first use (it takes a second), without its notice about version 1."""
+    """Import ArviZ on first use (it takes a second), without its notice about version 1.
+
+    Version 0.23 stores the date of the notice in the user's cache, and reads its settings from the home folder. Where
+    there is none, or it cannot be written, as in many containers, it gets a temporary one.
+    """
     with ignored_warnings():
-        import arviz as module
-    return module
+        try:
+            return import_module("arviz")
+        except (OSError, RuntimeError):
+            with tempfile.TemporaryDirectory() as folder, _home(folder):
+                return import_module("arviz")
+
+
+@contextmanager
+def _home(folder: str) -> Iterator[None]:
+    """Make a folder the home folder and the user's cache."""
+    before = {name: os.environ.get(name) for name in ("HOME", "XDG_CACHE_HOME")}
+    os.environ.update(dict.fromkeys(before, folder))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 class LeaveOneOut(NamedTuple):

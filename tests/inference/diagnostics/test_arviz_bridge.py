@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -20,6 +23,22 @@ def test_tail_shapes_of_observations_equal_those_of_arviz(branin_posterior, bran
     assert check.loo_pareto_k_max == float(other.pareto_k.max())
     assert check.limits["loo_pareto_k_max"] == loo.attrs["pareto_k_limit"] == other.good_k
     assert check.loo_influential == int((other.pareto_k > other.good_k).sum())
+
+
+@pytest.mark.parametrize("variables", [{"HOME": "/proc"}, {}], ids=["home cannot be written", "no home"])
+def test_arviz_needs_no_home_folder(tmp_path, variables):
+    """ArviZ 0.23 writes a file to the user's cache when it is imported."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import pwd\n"
+        "pwd.getpwuid = {}.__getitem__  # this user is in no table of users, as in a container\n"
+        "from slayr_py.inference.diagnostics.arviz_bridge import arviz\n"
+        "print(arviz().__name__)\n"
+    )
+    kept = {k: v for k, v in os.environ.items() if k != "HOME" and not k.startswith("XDG_")}
+    command = [sys.executable, str(program)]
+    done = subprocess.run(command, env=kept | variables, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "arviz\n"), done.stderr
 
 
 @pytest.mark.parametrize(("chains", "n"), [(1, 4), (2, 2), (4, 1)])
