@@ -91,7 +91,7 @@ def check_owner(*paths: Path) -> None:
     Raises
     ------
     ToolchainError
-        If one of them belongs to another user (except root) or is writable by everybody.
+        If one of them belongs to another user (except root) or is writable by everybody, or cannot be read.
     """
     if os.name == "nt":
         return
@@ -103,7 +103,11 @@ def check_owner(*paths: Path) -> None:
         )
     for path in paths:
         above = [folder for folder in path.parents if cache in folder.parents]
-        for part in (*reversed(above), path, *sorted(path.rglob("*"))):
+        try:
+            below = sorted(path.rglob("*"))
+        except OSError as error:  # without permission, before Python 3.13
+            raise cache_error(error) from error
+        for part in (*reversed(above), path, *below):
             if reason := _unsafe(part):
                 raise ToolchainError(
                     f"{part} in the cache {reason}, so others could have replaced a program that you would run. "

@@ -14,6 +14,7 @@ from testing_hostility import NOBODY, disk_with_room_for, ordinary_user, stored_
 from slayr_py.errors import CompileError, ToolchainError
 from slayr_py.study import StanGPSampler
 from slayr_py.toolchain import compile_program, doctor, ensure_cmdstan, find_cmdstan
+from slayr_py.toolchain.cache import check_owner, locked
 from slayr_py.toolchain.compiler import find_compiler
 from slayr_py.toolchain.installation import is_complete
 
@@ -161,6 +162,18 @@ def test_a_cache_of_another_user_is_not_used(open_folder, monkeypatch):
     os.chown(open_folder, 0, 0)
     with ordinary_user(), pytest.raises(ToolchainError, match="cannot write the cache folder .*Permission denied"):
         ensure_cmdstan()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a cache that another user cannot read")
+def test_a_closed_folder_in_a_cache_of_root_is_an_error_of_the_cache(open_folder, monkeypatch):
+    monkeypatch.setenv("SLAYR_CACHE_DIR", str(open_folder))
+    programs = open_folder / "programs"
+    (programs / "matern_gp-1").mkdir(parents=True)
+    programs.chmod(0o700)
+    with ordinary_user(), pytest.raises(ToolchainError, match="cannot write the cache folder .*Permission denied"):
+        check_owner(programs / "matern_gp-1")
+        with locked("matern_gp-1"):  # Python 3.13 skips what it cannot read
+            pass
 
 
 def test_a_cache_that_everybody_may_write_is_not_used(tmp_path, monkeypatch):
