@@ -93,9 +93,9 @@ def anchors_of_minima(
     posterior: Posterior,
     incumbent: Encoded,
     rng: np.random.Generator,
-    feasibility: Sequence[Posterior] = (),
-    fixed: Fixed | None = None,
-    scale: float = 1.0,
+    feasibility: Sequence[Posterior],
+    fixed: Fixed | None,
+    scale: float,
 ) -> tuple[Candidates, Candidates]:
     """Return minima of drawn functions, and a pool of promising configurations; arguments as of `sample_regret`."""
     pool = _promising(posterior, candidates(posterior, rng, _CANDIDATES, fixed), feasibility, scale)

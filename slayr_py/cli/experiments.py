@@ -14,7 +14,7 @@ from slayr_py.display import printable
 from slayr_py.study import FileForm, read_experiments
 
 
-def target_columns(settings: Config, target: str | None = None) -> tuple[str, ...]:
+def target_columns(settings: Config, target: str | None) -> tuple[str, ...]:
     """Return the columns of the results: of one objective ``target``, of several their names or numbers.
 
     Raises

@@ -85,8 +85,8 @@ class Weighted:
     Parameters
     ----------
     parts : sequence of Part
-    weights : (k,) array_like, optional
-        Stacking weights by default.
+    weights : (k,) array_like or None
+        None computes stacking weights.
     seed : int
         Fixes the systematic resampling of the draws.
     messages : sequence of str
@@ -95,9 +95,7 @@ class Weighted:
 
     n_chains = 1  # the parts do not share chains; `chains` returns the chains of each part
 
-    def __init__(
-        self, parts: Sequence[Part], weights: ArrayLike | None = None, seed: int = 1, messages: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, parts: Sequence[Part], weights: ArrayLike | None, seed: int, messages: Sequence[str]) -> None:
         self.parts = tuple(parts)
         _check_same_data(self.parts)
         self.seed = check_integer("seed", seed, minimum=0)

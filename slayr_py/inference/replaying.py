@@ -168,7 +168,7 @@ def posterior_again(
     return Posterior.of(Part.from_run(program, observed, result, recorded.start).after(record["abandoned"]))
 
 
-def recorded_model(record: Mapping[str, Any], within: Within | None = None) -> Model:
+def recorded_model(record: Mapping[str, Any], within: Within | None) -> Model:
     """Check a record, except for its data, and return its model, with the constraints ``within`` on inputs.
 
     Raises

@@ -64,7 +64,7 @@ def compile_program(
     return compile_build(prepare_build(stan_file, include_paths, stanc_options, cpp_options, on_progress), on_progress)
 
 
-def compile_build(build: Build, on_progress: Callable[[str], None] | None = None) -> CompiledProgram:
+def compile_build(build: Build, on_progress: Callable[[str], None] | None) -> CompiledProgram:
     """Compile a program unless it is in the cache; errors are those of :func:`compile_program`."""
     program = build.program()
     if not is_trusted(program):

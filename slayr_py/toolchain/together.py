@@ -109,7 +109,7 @@ def compile_executable(builds: Sequence[Build], folder: Path) -> Path:
     return folder / _NAME
 
 
-def combined_header(names: Sequence[str], headers: Sequence[str] = ()) -> str:
+def combined_header(names: Sequence[str], headers: Sequence[str]) -> str:
     """Return the C++ code that includes programs and selects one of them.
 
     USING_R omits the functions ``new_model`` and ``get_stan_profile_data`` of each program.

@@ -44,9 +44,7 @@ class PackedPairs(NamedTuple):
         diagonal = np.flatnonzero(rows == columns)
         return cls(rows, columns, diagonal[np.argsort(rows[diagonal])])
 
-    def log_normal(
-        self, covariances: FloatArray, targets: FloatArray, gradient: bool = False
-    ) -> tuple[FloatArray, FloatArray]:
+    def log_normal(self, covariances: FloatArray, targets: FloatArray, gradient: bool) -> tuple[FloatArray, FloatArray]:
         """Return log N(t | 0, C) without its constant (s,), and C^-1 t (s, N); NaN where C is not positive definite.
 
         ``covariances`` (s, pairs) are replaced by their inverses if ``gradient``, else by their factors.

@@ -215,7 +215,7 @@ def _compile_all_together() -> bool:
         return False
 
 
-def likelihood_in_use(build: bool = False) -> str:
+def likelihood_in_use(build: bool) -> str:
     """Describe the likelihood that fits use; ``build=True`` compiles a program to find out."""
     selected = selected_likelihood()
     if all_prebuilt():

@@ -45,10 +45,10 @@ class Reweighted:
         Signed weights, not all zero.
     radius : float or (d,) array_like
         Largest |u_c| at which the kernel will be evaluated. The features of an infinite series are chosen for it.
-    engine : {"features", "pairs"}, optional
-        By default "features" if at most 20,000 features matter.
+    engine : {"features", "pairs"} or None
+        None chooses "features" if at most 20,000 features matter.
     tempering : float
-        Features are weighted by |m_k|^(2 tempering) instead of m_k^2: 0 gives K_2, and 1, the default, K^E. Another
+        Features are weighted by |m_k|^(2 tempering) instead of m_k^2: 0 gives K_2, and 1 gives K^E. Another
         value than 1 needs the engine "features".
 
     Attributes
@@ -67,9 +67,9 @@ class Reweighted:
         series: PowerSeries,
         points: FloatArray,
         alpha: ArrayLike,
-        radius: ArrayLike = 1.0,
-        engine: str | None = None,
-        tempering: float = 1.0,
+        radius: ArrayLike,
+        engine: str | None,
+        tempering: float,
     ) -> None:
         if engine is not None and engine not in ENGINES:
             raise DataError(f"unknown engine {engine!r}{did_you_mean(engine, ENGINES)}")

@@ -58,7 +58,7 @@ class RecordedFits(NamedTuple):
         """Numbers of the trials that were fitted."""
         return self.fits[0].numbers
 
-    def repeat(self, progress: Callable[[str], None] | None = None) -> Posterior:
+    def repeat(self, progress: Callable[[str], None] | None) -> Posterior:
         """Repeat the fits; a stack gets the recorded weights."""
         posteriors = [posterior_again(fit.record, fit.observed, progress) for fit in self.fits]
         if self.stack is None:

@@ -307,7 +307,7 @@ def new_status(columns: Sequence[str]) -> str:
     return next(name for name in (STATUS, STATUS.capitalize(), STATUS.upper()) if name not in columns)
 
 
-def write_proposals(path: Path, configs: Sequence[Mapping[str, Any]], form: FileForm, cost: str | None = None) -> None:
+def write_proposals(path: Path, configs: Sequence[Mapping[str, Any]], form: FileForm, cost: str | None) -> None:
     """Write proposals with the columns of a file; results and costs are empty and the status is "planned".
 
     A file without a column of the cost, or of the status, gets one.

@@ -48,7 +48,7 @@ def store_fit(
     posterior: Posterior,
     observed: Sequence[int],
     warm_starts: bool,
-    name: str = "",
+    name: str,
 ) -> None:
     """Store the record of a fit and the warm start of the next one, without what the study already contains.
 
@@ -140,7 +140,7 @@ def _fitted(trial: FrozenTrial, fit_key: str) -> Any:
     return (stored(trial.user_attrs, fit_key) or {}).get("trials")
 
 
-def part_name(kernel: Kernel, of: str = "") -> str:
+def part_name(kernel: Kernel, of: str) -> str:
     """Return the name of the fit of a kernel in a stack, for `keys`; ``of`` is the name of the objective's fit."""
     return f"{of} kernel {kernel.digest}".lstrip()
 
