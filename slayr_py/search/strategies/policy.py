@@ -39,6 +39,8 @@ _OFFSET = -0.5  # prior mean of o
 _SPREAD = 0.5  # share of the prior variance of gamma that comes from z
 _SD_SLOPE = 0.3  # prior standard deviation of the coefficients of log sd
 _LOG_SD_BOUNDS = (-4.0, 1.0)  # standard deviations from 0.02 to 2.7
+_RATE = 0.05  # step of Adam
+_DIRECTIONS = 8  # u of an estimated gradient
 _SMOOTHING = 0.3  # nu; parameters of policies have prior standard deviations of 1
 _DECAY = (0.9, 0.999)  # of the first and the second moment of a gradient in Adam
 
@@ -117,8 +119,6 @@ class PolicyDistribution:
         C.
     seed : sequence of int
         Of the initial coefficients. Over the box of z, parameters have variance 1 and mean 0, o mean -1/2.
-    rate : float
-        Step of Adam.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class PolicyDistribution:
         Of 1 and z / BOX^2, for the means and the logarithms of the standard deviations.
     """
 
-    def __init__(self, n_columns: int, seed: Sequence[int], rate: float = 0.05) -> None:
+    def __init__(self, n_columns: int, seed: Sequence[int]) -> None:
         p = n_policy_parameters(n_columns)
         rng = np.random.default_rng([*seed])
         # z / BOX^2 has the variance 1 / (3 BOX^2) in each of BOX^2 coordinates.
@@ -134,7 +134,7 @@ class PolicyDistribution:
         starts = np.stack([np.zeros(p), np.full(p, 0.5 * np.log(1 - _SPREAD))])
         starts[0, [p // 2 - 1, p - 1]] = _OFFSET
         self.coefficients: FloatArray = np.concatenate([starts[:, :, None], slopes], axis=2).reshape(2 * p, -1)
-        self._adam = Adam(self.coefficients.shape, rate)
+        self._adam = Adam(self.coefficients.shape, _RATE)
 
     def moments(self, z: FloatArray) -> PolicyMoments:
         """Return the moments of the policies at coordinates (m, d)."""
@@ -170,7 +170,6 @@ def smoothed_gradient(
     loss: Callable[[FloatArray], FloatArray],
     at: FloatArray,
     rng: np.random.Generator,
-    directions: int = 8,
     nu: float = _SMOOTHING,
 ) -> FloatArray:
     """Estimate the gradient of a smoothed loss, E[(l(x + nu u) - l(x - nu u)) u / (2 nu)] with u ~ N(0, I).
@@ -181,8 +180,6 @@ def smoothed_gradient(
         From k points (k, p) to k losses.
     at : (p,) float64
     rng : numpy.random.Generator
-    directions : int
-        Number of u.
     nu : float
         Standard deviation of the smoothing.
 
@@ -190,9 +187,9 @@ def smoothed_gradient(
     -------
     (p,) float64
     """
-    u = rng.standard_normal((directions, len(at)))
+    u = rng.standard_normal((_DIRECTIONS, len(at)))
     above, below = np.split(loss(np.vstack([at + nu * u, at - nu * u])), 2)
-    return np.asarray((above - below) @ u / (2 * nu * directions))
+    return np.asarray((above - below) @ u / (2 * nu * _DIRECTIONS))
 
 
 class Adam:

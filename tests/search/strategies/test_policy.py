@@ -197,7 +197,7 @@ def test_the_antithetic_estimator_is_right_for_quadratics():
         return np.einsum("ki,ij,kj->k", points, matrix, points) / 2 + points @ linear + 100
 
     exact = matrix @ at + linear
-    estimates = np.array([smoothed_gradient(loss, at, rng, directions=8, nu=0.7) for _ in range(4000)])
+    estimates = np.array([smoothed_gradient(loss, at, rng, nu=0.7) for _ in range(4000)])
     error = estimates.std(axis=0) / np.sqrt(len(estimates))
     assert np.all(np.abs(estimates.mean(axis=0) - exact) < 4.5 * error)
 
