@@ -17,7 +17,7 @@ from slayr_py.inference import (
     SparseMarginal,
     Targets,
     inducing_points,
-    standardisation,
+    standardised,
 )
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
 from slayr_py.inference.modes.laplace import laplace_draws
@@ -79,8 +79,7 @@ class FittedKernel:
         self.expression = expression
         self._train = found.train
         self._encoder = found.search.encoder
-        self._mean, self._sd = standardisation(found.y)
-        self._y = (found.y - self._mean) / self._sd
+        self._y, self._mean, self._sd = standardised(found.y)
         self._kernel = found.kernel(expression)
         self._start = found.fits[expression].start
         self._theta = found.mode(expression)

@@ -28,7 +28,7 @@ from slayr_py.inference.normal import (
     mills,
     scaled,
 )
-from slayr_py.inference.observed import Observed, check_targets, observe, standardisation
+from slayr_py.inference.observed import Observed, check_targets, observe, standardised
 from slayr_py.inference.posterior import Posterior
 from slayr_py.inference.prediction.blocks import BLOCK
 from slayr_py.inference.prediction.comparison import FrontGradient

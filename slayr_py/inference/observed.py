@@ -76,9 +76,7 @@ def observe(
         sd = 1.0
         scaled = signs(targets)
     else:
-        mean, sd = standardisation(targets)
-        # This gives the same bits as for the negated values; division by a negative number would turn 0 into -0.
-        scaled = (mean - targets if maximize else targets - mean) / sd
+        scaled, mean, sd = standardised(targets, maximize)
     model = model.with_errors(known).informed(train, scaled)
     data = model.stan_data(
         train,
@@ -156,6 +154,13 @@ def check_targets(y: ArrayLike, n: int) -> FloatArray:
         bad = int(np.flatnonzero(~np.isfinite(values))[0])
         raise DataError(f"y[{bad}] is {values[bad]}; drop failed evaluations before fitting")
     return values
+
+
+def standardised(y: FloatArray, maximize: bool = False) -> tuple[FloatArray, float, float]:
+    """Return standardised values, of which smaller ones are better, and the mean and scale of `standardisation`."""
+    mean, sd = standardisation(y)
+    # This gives the same bits as for the negated values; division by a negative number would turn 0 into -0.
+    return (mean - y if maximize else y - mean) / sd, mean, sd
 
 
 def standardisation(y: FloatArray) -> tuple[float, float]:

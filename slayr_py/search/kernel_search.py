@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from slayr_py.arguments import check_flag, check_integer
 from slayr_py.errors import DataError, InferenceError, did_you_mean
-from slayr_py.inference import Model, check_targets, given_priors, standardisation
+from slayr_py.inference import Model, check_targets, given_priors, standardised
 from slayr_py.kernels import (
     MEAN,
     MOST_LEAVES,
@@ -259,8 +259,7 @@ class KernelSearch:
         if np.ptp(y) == 0:
             message = f"all {len(train)} values are {y[0]:.6g}: every kernel explains them equally well"
             return SearchResult(self, train, y, (), {}, (message,), first)
-        mean, sd = standardisation(y)
-        settings = self._settings(train, (y - mean) / sd)
+        settings = self._settings(train, standardised(y)[0])
         messages = [
             f"{name} is left out: it needs real or ordinal parameters, and all of the space are categorical"
             for name in dict.fromkeys(self.base)

@@ -27,7 +27,7 @@ from slayr_py.inference import (
     Posterior,
     Targets,
     split_into_components,
-    standardisation,
+    standardised,
 )
 from slayr_py.kernels import MOST_LEAVES, Composite, Kernel, Prior, Stack, names
 from slayr_py.kernels.expressions import Leaf, leaves, parse, spell
@@ -251,8 +251,8 @@ class SearchResult:
             why = f"{len(self.y)} observations are more than {MOST_EXACT}" if self.fits else "nothing was fitted"
             raise DataError(f"{why}: the search has no components")
         new = self.train if configs is None else self.search.encoder.encode(configs, other_columns=True)
-        mean, sd = standardisation(self.y)
-        targets = Targets((self.y - mean) / sd, np.zeros(len(self.y)), NOISE_FLOOR)
+        y, mean, sd = standardised(self.y)
+        targets = Targets(y, np.zeros(len(self.y)), NOISE_FLOOR)
         return split_into_components(self.best, self.train, targets, self.mode(self.best.expression), new, mean, sd)
 
     def mode(self, expression: str) -> dict[str, FloatArray]:

@@ -12,7 +12,7 @@ from optuna import Study
 from optuna.trial import FrozenTrial
 
 from slayr_py.errors import DataError, InferenceError, StorageError
-from slayr_py.inference import GaussianProcess, Model, Priors, as_stan_seed, standardisation, warped
+from slayr_py.inference import GaussianProcess, Model, Priors, as_stan_seed, standardised, warped
 from slayr_py.kernels import MEAN, MOST_LEAVES, NOISE, SIGNAL, WARP, Composite, Kernel, Matern
 from slayr_py.search import SCALARS, KernelSearch, SearchResult, base_leaves
 from slayr_py.space import Encoder, FloatArray, jsonable, space_to_json
@@ -223,8 +223,7 @@ class LoopSearch:
 
     def targets(self, observed: Observations) -> FloatArray:
         """Return the targets (n,) that a search fits."""
-        mean, sd = standardisation(observed.y)
-        y = (mean - observed.y if observed.maximize else observed.y - mean) / sd
+        y, _, _ = standardised(observed.y, observed.maximize)
         if self.plain.with_errors(observed.errors).warp == "none":
             return y
         median = self.plain.priors[WARP.name].at_score(np.zeros(()))
