@@ -261,6 +261,15 @@ def test_tools_that_fail_are_quoted(tmp_path, alone, cmdstan, stanc, compiler, e
     assert not list(alone.glob("programs/*")) and not list(alone.glob(".staging/*"))
 
 
+def compile_with(cmdstan, folder, mode):
+    """Compile p.stan of a folder with shell scripts that write an executable of a mode."""
+    (cmdstan / "bin" / "stanc").write_text("#!/bin/sh\ntouch p.hpp")
+    (cmdstan / "bin" / "stanc").chmod(0o755)
+    (cmdstan / "makefile").write_text(f"CMDSTAN_VERSION := 2.36.0\n%: %.hpp\n\t@echo run > $@; chmod {mode} $@\n")
+    (folder / "p.stan").write_text("parameters { real z; }\nmodel { z ~ std_normal(); }\n")
+    return compile_program(folder / "p.stan")
+
+
 DAMAGES = {
     "empty": lambda exe: exe.write_bytes(b""),
     "cut": lambda exe: exe.write_bytes(exe.read_bytes()[:-1]),
@@ -273,11 +282,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_program_is_compiled_again(tmp_path, cmdstan, damage):
-    (cmdstan / "bin" / "stanc").write_text("#!/bin/sh\ntouch p.hpp")
-    (cmdstan / "bin" / "stanc").chmod(0o755)
-    (cmdstan / "makefile").write_text("CMDSTAN_VERSION := 2.36.0\n%: %.hpp\n\t@echo run > $@; chmod +x $@\n")
-    (tmp_path / "p.stan").write_text("parameters { real z; }\nmodel { z ~ std_normal(); }\n")
-    exe = compile_program(tmp_path / "p.stan").exe
+    exe = compile_with(cmdstan, tmp_path, "+x").exe
     DAMAGES[damage](exe)
     with pytest.warns(RuntimeWarning, match=f"the executable {exe} is damaged; it is compiled again"):
         assert compile_program(tmp_path / "p.stan").exe == exe
@@ -286,11 +291,7 @@ def test_a_damaged_program_is_compiled_again(tmp_path, cmdstan, damage):
 
 @pytest.mark.parametrize("above", [0, 1, 2], ids=["executable", "its folder", "programs"])
 def test_a_program_that_others_can_change_is_not_used(tmp_path, cmdstan, above):
-    (cmdstan / "bin" / "stanc").write_text("#!/bin/sh\ntouch p.hpp")
-    (cmdstan / "bin" / "stanc").chmod(0o755)
-    (cmdstan / "makefile").write_text("CMDSTAN_VERSION := 2.36.0\n%: %.hpp\n\t@echo run > $@; chmod 777 $@\n")
-    (tmp_path / "p.stan").write_text("parameters { real z; }\nmodel { z ~ std_normal(); }\n")
-    exe = compile_program(tmp_path / "p.stan").exe
+    exe = compile_with(cmdstan, tmp_path, "777").exe
     path = [exe, *exe.parents][above]
     assert path.stat().st_mode & 0o022 == 0
     path.chmod(0o777)

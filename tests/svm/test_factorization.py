@@ -7,7 +7,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from slayr_py import DataError, svm
 from slayr_py.svm.eigenpairs import decompose
@@ -17,26 +16,6 @@ X = RNG.normal(size=(300, 4))
 NEW = RNG.normal(size=(20, 4))
 K = rbf_kernel(X, gamma=0.1)
 CROSS = rbf_kernel(NEW, X, gamma=0.1)
-
-
-CHECKS = parametrize_with_checks(
-    [
-        svm.KernelFactorization(),
-        svm.KernelFactorization(svm.Linear()),
-        svm.KernelFactorization(svm.Matern(p=1), rank=0.9),
-    ]
-)
-
-
-@pytest.mark.parametrize(
-    CHECKS.args[0],
-    # Scikit-learn itself makes polars frames of the output; its checks of them need polars.
-    [row for row in CHECKS.args[1] if "polars" not in str(row[1])],
-    **CHECKS.kwargs,
-)
-def test_scikit_learn_estimator_checks(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # scikit-learn skips its array-API check without it
-    check(estimator)
 
 
 def test_features_are_the_columns_of_q():

@@ -6,21 +6,11 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVR
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from slayr_py import DataError, svm
 
 KERNELS = [svm.Linear(), svm.Polynomial(2, coef0=1.0), svm.RBF(0.05), svm.Laplacian(0.05), svm.Matern(1, 5.0)]
 TIGHT = 1e-8
-
-
-@parametrize_with_checks(
-    # A weight of two and a repeated point have the same optimum; with the default tolerance the solver stops apart.
-    [svm.KernelSVC(tol=1e-12), svm.KernelSVR("laplacian", tol=1e-12), svm.KernelNuSVR("matern", tol=1e-12)]
-)
-def test_scikit_learn_estimator_checks(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # scikit-learn skips its array-API check without it
-    check(estimator)
 
 
 def split(load):

@@ -36,6 +36,15 @@ def grown():
     return gp, configs, y, gp.fit(configs[:19], y[:19], options=OPTIONS, seed=2)
 
 
+def assert_near_means(posterior, reference, largest):
+    """Compare the means of all unconstrained parameters, in standard deviations of the reference."""
+    here, there = (p.idata["unconstrained_posterior"].to_dataset() for p in (posterior, reference))
+    for name in there:
+        axes = ("chain", "draw")
+        apart = np.abs(here[name].mean(axes) - there[name].mean(axes)) / there[name].std(axes)
+        assert float(apart.max()) < largest, name
+
+
 @pytest.mark.stan
 def test_a_carried_posterior_is_that_of_all_observations(grown):
     gp, configs, y, before = grown
@@ -47,13 +56,9 @@ def test_a_carried_posterior_is_that_of_all_observations(grown):
     assert check.ok and check.pareto_k <= PARETO_K_LIMIT and check.ess_bulk_min >= CARRIED_ESS
     assert posterior.n_draws == 200 and "log_likelihood" not in posterior.idata.children
     reference = gp.fit(configs, y, draws=2000, seed=1)
-    here, there = (p.idata["unconstrained_posterior"].to_dataset() for p in (posterior, reference))
-    for name in there:
-        axes = ("chain", "draw")
-        apart = np.abs(here[name].mean(axes) - there[name].mean(axes)) / there[name].std(axes)
-        # Error of the mean of at least 100 effective draws: 0.1 standard deviations. The largest of 6 coordinates
-        # exceeds 4 errors once in 2,500 runs.
-        assert float(apart.max()) < 0.4, name
+    # Error of the mean of at least 100 effective draws: 0.1 standard deviations. The largest of 6 coordinates
+    # exceeds 4 errors once in 2,500 runs.
+    assert_near_means(posterior, reference, 0.4)
 
 
 @pytest.mark.stan
@@ -78,12 +83,8 @@ def test_fits_from_the_prior_agree_with_chains(case, monkeypatch):
     assert posterior.warm_start().chains == OPTIONS.chains
     assert replay(json.loads(json.dumps(posterior.record)), posterior.data).identical
     reference = gp.fit(configs, y, chains=2, draws=500, seed=1, pointwise=False)
-    here, there = (p.idata["unconstrained_posterior"].to_dataset() for p in (posterior, reference))
-    for name in there:
-        axes = ("chain", "draw")
-        apart = np.abs(here[name].mean(axes) - there[name].mean(axes)) / there[name].std(axes)
-        # As above; the reference has at least 100 effective draws too, so that the error is larger by a root of 2.
-        assert float(apart.max()) < 0.57, name
+    # As above; the reference has at least 100 effective draws too, so that the error is larger by a root of 2.
+    assert_near_means(posterior, reference, 0.57)
 
 
 @pytest.mark.stan
@@ -140,12 +141,8 @@ def test_where_importance_sampling_fails_the_prior_helps_or_draws_are_tempered(g
     arguments = far.record["arguments"]
     assert (arguments["method"], arguments["start"]) == ("carried", "carried") and far.check().ok
     assert ("temperatures" in arguments) == (remedy == "tempering")
-    here, there = (p.idata["unconstrained_posterior"].to_dataset() for p in (far, near))
-    for name in there:
-        axes = ("chain", "draw")
-        apart = np.abs(here[name].mean(axes) - there[name].mean(axes)) / there[name].std(axes)
-        # Error of the difference of means of at least 50 and 100 effective draws: 0.17 standard deviations.
-        assert float(apart.max()) < 0.7, name
+    # Error of the difference of means of at least 50 and 100 effective draws: 0.17 standard deviations.
+    assert_near_means(far, near, 0.7)
 
 
 @pytest.mark.stan
@@ -229,13 +226,9 @@ def test_many_hyperparameters_are_carried_by_tempering(case):
     again = replay(json.loads(json.dumps(posterior.record)), posterior.data)
     assert again.identical and again.agrees
     reference = gp.fit(configs, y, chains=2, draws=500, seed=1, pointwise=False)
-    here, there = (p.idata["unconstrained_posterior"].to_dataset() for p in (posterior, reference))
-    for name in there:
-        axes = ("chain", "draw")
-        apart = np.abs(here[name].mean(axes) - there[name].mean(axes)) / there[name].std(axes)
-        # Error of the mean of at least 50 effective draws: 0.14 standard deviations. The largest of 19 coordinates
-        # exceeds 4 errors once in 800 runs.
-        assert float(apart.max()) < 0.57, name
+    # Error of the mean of at least 50 effective draws: 0.14 standard deviations. The largest of 19 coordinates
+    # exceeds 4 errors once in 800 runs.
+    assert_near_means(posterior, reference, 0.57)
 
 
 def test_plan():
