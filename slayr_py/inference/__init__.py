@@ -41,7 +41,7 @@ from slayr_py.inference.records.record import array_digest
 from slayr_py.inference.replaying import Replay, posterior_again, recorded_model, replay
 from slayr_py.inference.sampling.ladder import AbandonedAttempt, Attempt, Outcome
 from slayr_py.inference.sampling.methods import METHODS
-from slayr_py.inference.sampling.nuts import MOST
+from slayr_py.inference.sampling.nuts import LARGEST_GROWTH
 from slayr_py.inference.sampling.options import FitKeywords, FitOptions, Method
 from slayr_py.inference.sampling.programs import build, check_programs, likelihood_in_use
 from slayr_py.inference.sampling.seeds import as_stan_seed

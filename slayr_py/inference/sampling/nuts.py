@@ -37,7 +37,7 @@ SHORT_WARMUP = 20
 These iterations adapt neither step size nor metric: they give worse estimates than all draws of the earlier fit.
 """
 
-MOST = 16
+LARGEST_GROWTH = 16
 """Largest number of draws of all rounds, relative to the first round."""
 
 _MARGIN = 1.1  # factor on the draws still needed, because the ESS that predicts them is an estimate
@@ -121,7 +121,7 @@ class Nuts(FitMethod):
             if not options.ess:
                 return run
             worst = convergence(run.unconstrained)
-            most = MOST * options.draws
+            most = LARGEST_GROWTH * options.draws
             draws = _missing_draws(run, worst, options.ess, most)
             # Stop a warm start early if it cannot reach the ESS: a cold start follows.
             if not draws or (start and _cannot_reach(run, worst, options.ess, most)):

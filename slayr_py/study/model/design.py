@@ -168,7 +168,7 @@ class Design:
         """Return a point of the design with the fixed values of a trial, or None if it would be illegal."""
         if fixed is self.fixed or fixed is None:
             return to_params(point)
-        encoded = self.encoder.encode([point])
-        genotype = np.where(encoded.active, encoded.unit_values, fixed.example)
-        placed, allowed = self.encoder.resolve(genotype, fixed)
-        return to_params(self.encoder.decode(placed)[0]) if allowed[0] else None
+        there = self.encoder.encode([point])
+        genotype = np.where(there.active, there.unit_values, fixed.example)
+        encoded, allowed = self.encoder.resolve(genotype, fixed)
+        return to_params(self.encoder.decode(encoded)[0]) if allowed[0] else None

@@ -10,8 +10,8 @@ from optuna import Study
 
 from slayr_py.errors import InferenceError
 from slayr_py.inference import (
+    LARGEST_GROWTH,
     METHODS,
-    MOST,
     AbandonedAttempt,
     Attempt,
     FitOptions,
@@ -89,7 +89,7 @@ class CompletedFit:
         if not has_chains or arguments["ess"] is None or not self.posterior.check().ok:
             return 0
         drawn = sum(arguments["rounds"])
-        return min(4 * drawn, MOST * first) if drawn < MOST * first else 0
+        return min(4 * drawn, LARGEST_GROWTH * first) if drawn < LARGEST_GROWTH * first else 0
 
     def extend(self, draws: int, why: str) -> PlannedFit:
         """Return the plan to continue this fit with more draws per chain."""

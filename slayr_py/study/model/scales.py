@@ -19,7 +19,7 @@ from slayr_py.inference import GaussianProcess, Posterior, WarmStart
 from slayr_py.kernels import Kernel
 from slayr_py.space import Encoder, FloatArray
 from slayr_py.study.model.fit_cache import Cache, fit_key, fit_to
-from slayr_py.study.model.warp_choice import AT_MODE, MOST
+from slayr_py.study.model.warp_choice import AT_MODE, LARGEST_GAIN
 from slayr_py.study.storage.objectives import goals_of
 from slayr_py.study.storage.trials import Observations, observations
 
@@ -171,7 +171,7 @@ def _compared(
             after = _log_densities([_mode(model, each, mode.warm_start()) for each, mode in pairs])
         except InferenceError:
             return 0.0
-        return float(np.clip(after - before, -MOST, MOST).mean())
+        return float(np.clip(after - before, -LARGEST_GAIN, LARGEST_GAIN).mean())
 
     every = tuple(names)
     gains = {(): 0.0, every: gain(every)}

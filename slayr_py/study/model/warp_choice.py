@@ -21,7 +21,7 @@ from slayr_py.study.storage.trials import Observations, observations
 EVIDENCE = 10.0  # measured in docs/decisions/warp.md
 """Sum of the differences of leave-one-out log densities above which "best" is chosen."""
 
-MOST = 3.0
+LARGEST_GAIN = 3.0
 """Largest difference of the leave-one-out log densities of a value that counts; chosen by hand, as the next two."""
 
 _LOST = 0.5  # most share of the sum that the worse half of the values may lose
@@ -68,7 +68,7 @@ def _evidence(y: FloatArray, gains: FloatArray) -> float:
     """Return the sum of the gains (n,) that count, of values (n,) of which small ones are good; 0 if bad ones lose."""
     distances = y - y.min()
     others = distances > max(_EQUAL[0] * abs(y.min()), _EQUAL[1] * distances.max())
-    counted = np.clip(gains[others], -MOST, MOST)
+    counted = np.clip(gains[others], -LARGEST_GAIN, LARGEST_GAIN)
     if not len(counted):
         return 0.0
     total = float(counted.sum())
