@@ -100,10 +100,7 @@ def suggest(
     if output is not None:
         _check_output(output, settings, targets, separator)
     if (path := history or settings.history) is None:
-        if both := [name for name in targets if name in settings.space.space]:
-            raise ConfigError(f"the column {both[0]!r} of results is a parameter; name the results in another way")
-        columns = (*settings.space.space, *targets, *dict.fromkeys(bound.name for bound in bounds))
-        form = FileForm(columns, separator or ",", status=new_status(columns))
+        form = _new_form(settings, targets, list(dict.fromkeys(bound.name for bound in bounds)), separator)
     else:
         options["history"], form = read_history(path, settings, target, separator)
         if missing := [bound for bound in bounds if CONSTRAINT + bound.key not in options["history"]]:
@@ -140,6 +137,14 @@ def _options(settings: Config, maximize: bool | None, seed: int | None) -> dict[
     if seed is not None:
         options["seed"] = seed
     return options
+
+
+def _new_form(settings: Config, targets: Sequence[str], constraints: Sequence[str], separator: str | None) -> FileForm:
+    """Return the form of proposals without a table of past experiments."""
+    if both := [name for name in targets if name in settings.space.space]:
+        raise ConfigError(f"the column {both[0]!r} of results is a parameter; name the results in another way")
+    columns = (*settings.space.space, *targets, *constraints)
+    return FileForm(columns, separator or ",", status=new_status(columns))
 
 
 def _check_output(path: Path, settings: Config, targets: Sequence[str], separator: str | None) -> None:

@@ -213,10 +213,7 @@ def minimize(
     if not callable(objective):
         raise DataError(f"the objective must be a function of one configuration, not {objective!r}")
     budget = check_integer("budget", budget)
-    if timeout is not None:
-        if isinstance(timeout, bool) or not isinstance(timeout, Real) or not timeout > 0:
-            raise DataError(f"timeout is {timeout!r}; give a positive number of seconds")
-        timeout = float(timeout)
+    timeout = _read_timeout(timeout)
     after_trials = _read_callbacks(callbacks)
     if max_seconds is not None:
         max_seconds = check_number("max_seconds", max_seconds)
@@ -282,6 +279,15 @@ def maximize(objective: Objective, space: Space, budget: int = 50, **options: An
         if name in options:
             raise TypeError(f"{name}= is an argument of slayr_py.minimize; maximize has one direction")
     return minimize(objective, space, budget, direction="maximize", **options)
+
+
+def _read_timeout(timeout: float | None) -> float | None:
+    """Return a timeout as a plain ``float``, which may be infinite."""
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, Real) or not timeout > 0:
+        raise DataError(f"timeout is {timeout!r}; give a positive number of seconds")
+    return float(timeout)
 
 
 def _read_callbacks(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
