@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from optuna import Study
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.display import shortened
 from slayr_py.errors import DataError
@@ -110,24 +110,7 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
     if initial:
         axes.axvspan(min(initial) - 0.5, max(initial) + 0.5, color=DESIGN, zorder=0, label="initial design")
     if finished:
-        number = np.array([trial.number for trial in finished])
-        value = np.array([trial.value for trial in finished], dtype=np.float64)
-        feasible = np.isin(number, [trial.number for trial in feasible_trials(study)])
-        running = np.maximum if goal_of(study, None).maximize else np.minimum
-        if errors:
-            sd = np.array([errors.get(int(n), 0.0) for n in number])
-            axes.errorbar(number, value, sd, fmt="none", ecolor=TRIAL, alpha=0.35, elinewidth=1.2, zorder=1)
-        axes.plot(number[feasible], value[feasible], "o", color=TRIAL, markersize=4, alpha=0.7, label="trial")
-        if not feasible.all():
-            axes.plot(number[~feasible], value[~feasible], "+", color=VIOLATING, label="violates a constraint")
-        comparable = np.isin(number, [trial.number for trial in comparable_trials(study)])
-        if comparable.any():
-            best = running.accumulate(value[comparable])
-            label = f"best so far: {best[-1]:.6g}"
-            axes.step(number[comparable], best, where="post", color=BEST, lw=1.8, label=label)
-        # With a linear axis a few very bad trials would hide all differences between the others.
-        if value.min() > 0 and value.max() > 1e3 * value.min():
-            axes.set_yscale("log")
+        _draw_values(axes, study, finished, errors)
     failed = [trial.number for trial in trials if trial.state == TrialState.FAIL]
     if failed:
         axes.plot(failed, [0.02] * len(failed), "x", color=FAILED, transform=axes.get_xaxis_transform(), label="failed")
@@ -145,6 +128,28 @@ def convergence_figure(study: Study, errors: Mapping[int, float] | None = None) 
         for text in legend.get_texts():
             text.set_parse_math(False)
     return figure
+
+
+def _draw_values(axes: Any, study: Study, finished: Sequence[FrozenTrial], errors: Mapping[int, float] | None) -> None:
+    """Draw the values of finished trials and the best so far."""
+    number = np.array([trial.number for trial in finished])
+    value = np.array([trial.value for trial in finished], dtype=np.float64)
+    feasible = np.isin(number, [trial.number for trial in feasible_trials(study)])
+    running = np.maximum if goal_of(study, None).maximize else np.minimum
+    if errors:
+        sd = np.array([errors.get(int(n), 0.0) for n in number])
+        axes.errorbar(number, value, sd, fmt="none", ecolor=TRIAL, alpha=0.35, elinewidth=1.2, zorder=1)
+    axes.plot(number[feasible], value[feasible], "o", color=TRIAL, markersize=4, alpha=0.7, label="trial")
+    if not feasible.all():
+        axes.plot(number[~feasible], value[~feasible], "+", color=VIOLATING, label="violates a constraint")
+    comparable = np.isin(number, [trial.number for trial in comparable_trials(study)])
+    if comparable.any():
+        best = running.accumulate(value[comparable])
+        label = f"best so far: {best[-1]:.6g}"
+        axes.step(number[comparable], best, where="post", color=BEST, lw=1.8, label=label)
+    # With a linear axis a few very bad trials would hide all differences between the others.
+    if value.min() > 0 and value.max() > 1e3 * value.min():
+        axes.set_yscale("log")
 
 
 def cost_figure(study: Study) -> Figure:
