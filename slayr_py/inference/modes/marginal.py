@@ -117,11 +117,8 @@ class ExactMarginal(Marginal):
 
     Parameters
     ----------
-    model : Model
-        With a composite kernel.
-    train : Encoded
-    y : (n,) float64
-        Standardised targets.
+    model, train, y
+        As of `Marginal`.
     y_sd : (n,) float64, optional
         Known standard deviations of the errors of the targets.
     """

@@ -75,11 +75,8 @@ class SparseMarginal(Marginal):
 
     Parameters
     ----------
-    model : Model
-        With a composite kernel.
-    train : Encoded
-    y : (n,) float64
-        Standardised targets.
+    model, train, y
+        As of `Marginal`.
     inducing : Encoded
         The m inducing points; `inducing_points` chooses them.
     """
