@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -32,6 +33,7 @@ from slayr_py.toolchain import CompiledProgram
 
 _NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 _ROOM = 2**20  # bytes; with less, the temporary folder counts as full
+_OF_CMDSTANPY = re.compile("^(Error during|Failed with error|Command and output files)", re.MULTILINE)
 
 
 def run(
@@ -114,15 +116,15 @@ def generate(program: CompiledProgram, data: Mapping[str, Any], parameters: pd.D
 
 @contextmanager
 def _console_in_errors(job: Job) -> Iterator[None]:
-    """Add Stan's console output, which CmdStanPy leaves in files of the run folder, to a run's error, and a full disk.
+    """Add Stan's console output, which CmdStanPy leaves in files of the run folder, to its errors, and a full disk.
 
-    CmdStan does not report that its output cannot be written.
+    CmdStan does not report that its output cannot be written. Errors of others have nothing to do with the output.
     """
     try:
         yield
     except (RuntimeError, ValueError) as error:
         is_full = shutil.disk_usage(tempfile.gettempdir()).free < _ROOM  # before the run folder is removed
-        if not is_full and (isinstance(error, InferenceError) or not isinstance(error, RuntimeError)):
+        if not is_full and not _OF_CMDSTANPY.search(str(error)):
             raise
         consoles = [file.read_text(errors="replace") for file in sorted(job.folder.rglob("*-stdout.txt"))]
         full = [_reason(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))] if is_full else []

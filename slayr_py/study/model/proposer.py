@@ -195,12 +195,17 @@ class Proposer:
         low = min(float(np.quantile(each, 0.01)) for each in draws)
         if low > LARGEST_NOISE:
             median = float(np.median(np.concatenate(draws)))
+            past = ""
+            if any(part.model.priors[NOISE.name] != NOISELESS for part in posterior.parts):
+                past = (
+                    ", or past experiments have other units or are of another function. For exact past experiments "
+                    f"rule noise out with priors={{{NOISE.name!r}: {NOISELESS}}}"
+                )
             self.session.warn(
                 f"the model explains a part of the values by noise, whose standard deviation is {median:.2g} of the "
                 f"values' (at least {low:.2g} with 99% probability). If evaluations of one configuration differ, "
                 "declare noisy=True. Otherwise the function has details between the trials that the kernel does not "
-                "describe, or past experiments have other units or are of another function. For exact past experiments "
-                f"rule noise out with priors={{{NOISE.name!r}: {NOISELESS}}}",
+                f"describe{past}",
                 "noise",
             )
 

@@ -55,6 +55,17 @@ def test_a_run_that_fails_on_a_full_disk_says_so(tmp_path, monkeypatch, free):
     assert (f"in the temporary folder {tmp_path}; make room there" in str(raised.value)) == (free < 2**20)
 
 
+def test_the_console_of_stan_is_added_to_errors_of_cmdstanpy_only(tmp_path):
+    (tmp_path / "1-stdout.txt").write_text("0.02 seconds (Sampling)\n")
+    for message, is_added in (("Error during sampling:", True), ("Could not determine home directory.", False)):
+        with (
+            pytest.raises(RuntimeError, match=message) as raised,
+            run._console_in_errors(SimpleNamespace(folder=tmp_path)),
+        ):
+            raise RuntimeError(message)
+        assert ("seconds" in str(raised.value)) == is_added
+
+
 def test_a_run_uses_one_thread_of_blas(accepted_fits, monkeypatch):
     """With more threads some implementations of BLAS sum in another order."""
     seen = []

@@ -18,6 +18,7 @@ from slayr_py.inference import GaussianProcess
 from slayr_py.kernels import HalfNormal, LogNormal
 from slayr_py.space import Encoder
 from slayr_py.study import Result, ask, ask_batch, create_study, minimize, tell
+from slayr_py.study.model import proposer
 from slayr_py.study.run.history import Experiment, match, read_history
 from slayr_py.study.storage.attributes import ASKED_KEY, FIT_KEY
 from slayr_py.study.storage.fit_records import with_stored_once
@@ -380,11 +381,24 @@ def test_noise_of_past_experiments_is_found_and_reported(plane, options):
     design = Encoder(plane).sobol(30, 1)
     history = [(dict(x), x["x"] + rng.normal(0, 5.0)) for x in design]  # the noise is as large as the function
     study = create_study(plane, n_initial=3, seed=1, history=history, method="pathfinder", retries=0, **options)
-    warned = nullcontext() if options else pytest.warns(UserWarning, match="explains a part .* declare noisy=True")
+    words = "explains a part .* declare noisy=True.* For exact past experiments rule noise out"
+    warned = nullcontext() if options else pytest.warns(UserWarning, match=words)
     with warned:
         ask(study)
     prior = with_stored_once(study, study.trials[-1].user_attrs[FIT_KEY])["priors"]["sigma_n"]
     assert prior == options.get("priors", {"sigma_n": HalfNormal(1)})["sigma_n"].asdict()
+
+
+@pytest.mark.stan
+def test_noise_without_past_experiments_has_no_remedy_for_them(plane, monkeypatch):
+    """Their remedy is the prior that such a study has anyway."""
+    monkeypatch.setattr(proposer, "LARGEST_NOISE", 0.0)
+    study = create_study(plane, n_initial=6, seed=1, method="pathfinder", retries=0)
+    for _ in range(6):
+        trial = ask(study)
+        tell(study, trial, trial.params["x"])
+    with pytest.warns(UserWarning, match="declare noisy=True. Otherwise .* that the kernel does not describe$"):
+        ask(study)
 
 
 @pytest.mark.stan
