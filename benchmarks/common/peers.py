@@ -22,7 +22,7 @@ import numpy as np
 
 import slayr_py as sl
 from benchmarks.common.problems import PROBLEMS
-from slayr_py.inference import standard_error, standardisation
+from slayr_py.inference import standard_error, standardised
 from slayr_py.inference.diagnostics.arviz_bridge import arviz
 from slayr_py.space import Encoder
 
@@ -69,13 +69,12 @@ def hartmann6(n: int, seed: int = 0) -> tuple[list[Any], np.ndarray]:
     return configs, np.array([objective(config) for config in configs])
 
 
-def standardised(n: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+def problem_of(n: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     """Return inputs in the unit cube (n, D), standardised targets (n,) and the Stan data with the prior parameters."""
     configs, y = hartmann6(n)
     gp = sl.GaussianProcess(PROBLEMS["hartmann6"][0], priors=PRIORS)
     train = gp.encoder.encode(configs)
-    centre, scale = standardisation(y)
-    targets = (y - centre) / scale
+    targets = standardised(y)[0]
     return train.columns, targets, gp.model.stan_data(train, targets, train[:0])
 
 
@@ -157,7 +156,7 @@ class NumPyro:
         import numpyro.distributions as dist
         from numpyro.infer import MCMC, NUTS
 
-        x, y, prior = standardised(n)
+        x, y, prior = problem_of(n)
         squares = jnp.square(x[:, None] - x[None])
         targets = jnp.asarray(y)
         dimensions = x.shape[1]
@@ -193,7 +192,7 @@ class Nutpie:
     def cold(self, n: int, seed: int) -> np.ndarray:
         import nutpie
 
-        x, y, _ = standardised(n)
+        x, y, _ = problem_of(n)
         if self.compiled is None:
             self.compiled = self._model(n)
         trace = nutpie.sample(
@@ -216,7 +215,7 @@ class Nutpie:
         import pymc as pm
         import pytensor.tensor as pt
 
-        x, y, prior = standardised(n)
+        x, y, prior = problem_of(n)
         with pm.Model() as model:
             inputs = pm.Data("X", x)
             targets = pm.Data("Y", y)
@@ -233,7 +232,7 @@ class Nutpie:
 
 
 def scores_to_logarithms(z: dict[str, np.ndarray], n: int) -> np.ndarray:
-    _, _, prior = standardised(n)
+    _, _, prior = problem_of(n)
     logs = [z["mu"][..., None]]
     for name in ("sigma_f", "sigma_n", "lengthscale"):
         score = z[name] if z[name].ndim == 3 else z[name][..., None]
