@@ -16,12 +16,14 @@ under all sites; c, u : its mean and variance under all other sites, the cavity.
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 from scipy.special import log_ndtr
 
+from slayr_py.errors import level_outside
 from slayr_py.inference.normal import log_phi
 from slayr_py.space import FloatArray
 from slayr_py.threads import one_thread
@@ -88,6 +90,11 @@ def propagate(y: FloatArray, covariance: FloatArray, mu: FloatArray, tolerance: 
     mu : (s,) float64
         Means of the latent function.
     tolerance : Tolerance
+
+    Warns
+    -----
+    UserWarning
+        If draws have not converged after 500 steps.
     """
     with one_thread():
         return _propagate(y, covariance, mu, tolerance)
@@ -129,6 +136,13 @@ def _propagate(y: FloatArray, covariance: FloatArray, mu: FloatArray, tolerance:
         rows = rows[(largest >= tolerance.precision) | (gained >= tolerance.log_evidence)]
         if not len(rows):
             break
+    else:
+        warnings.warn(
+            f"expectation propagation has not converged after {_STEPS} steps for {len(rows)} of {s} draws, whose "
+            "probabilities of success are inaccurate",
+            UserWarning,
+            stacklevel=level_outside(),
+        )
     return Propagated(mu[:, None] + shift / precision, 1 / precision, log_evidence)
 
 

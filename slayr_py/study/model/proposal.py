@@ -21,7 +21,7 @@ from slayr_py.study.model.incumbent import Front, Incumbent, counts_as_noisy, fr
 from slayr_py.study.model.loop_fits import entries_of_all, fit_entries
 from slayr_py.study.model.proposer import FittedModels, Proposer
 from slayr_py.study.model.session import Phase
-from slayr_py.study.storage.attributes import suggestion_record
+from slayr_py.study.storage.attributes import is_history, suggestion_record
 from slayr_py.study.storage.distributions import to_params
 from slayr_py.study.storage.reading import reading_once, trials_of
 from slayr_py.study.storage.search_lock import search_lock
@@ -46,6 +46,7 @@ LEAST_FEASIBLE = 0.3
 acquisition may be largest in a corner that fails again and again."""
 
 _IN_A_ROW = 2  # suggestions with a small probability, after which the next one needs a larger one
+_EQUALLY_GOOD = 8  # best past experiments, of many with the same value, that are believed
 
 
 @dataclass
@@ -129,7 +130,7 @@ class Proposal(AbstractContextManager["Proposal"]):
             running = pending(self.study, encoder.space, self.trial, self.design, self.ended)
             failures = self.proposer.options.failures
             terms: SearchKeywords = {
-                "pending": running,
+                "pending": [*running, *self._best_of_past(fitted.posterior.train)],
                 # Failed trials too: a model that ignores failures would suggest their configurations again.
                 "exclude": avoided(self.study, encoder, self.fixed, failures, running, repeatable),
                 "feasibility": [fit.posterior for fit in fitted.feasibility],
@@ -176,6 +177,20 @@ class Proposal(AbstractContextManager["Proposal"]):
     def _noisy(self) -> bool:
         """Whether the best observed value is partly luck, and an evaluation worth repeating."""
         return counts_as_noisy(self.proposer.options, self.observed)
+
+    def _best_of_past(self, train: Encoded) -> list[Configuration]:
+        """Return the best past experiments of an exact objective, if no later evaluation is better.
+
+        As long as the model does not know whether past experiments are noisy, it believes that the function may be
+        better there than the value. Conditioned on its mean, there is nothing to gain right beside them.
+        """
+        first, *others = self.observed
+        usable = first.usable(train, self.fixed)
+        if self._noisy or others or not usable.any():
+            return []
+        best = np.flatnonzero(usable & (first.y == first.best_of(first.y[usable])))
+        past = {trial.number for trial in trials_of(self.study) if is_history(trial)}
+        return [first.configs[row] for row in best if first.numbers[row] in past][:_EQUALLY_GOOD]
 
     def _outcomes(self, train: Encoded) -> Outcomes:
         """Return values and feasibility of each evaluation; the best value that the next one is compared with leads.

@@ -402,6 +402,22 @@ def test_noise_without_past_experiments_has_no_remedy_for_them(plane, monkeypatc
 
 
 @pytest.mark.stan
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nothing_is_to_gain_right_beside_the_best_past_experiment(seed):
+    """Four experiments do not show whether they are noisy, and the others are hardly feasible."""
+    space = ConfigurationSpace({"acid": (0.0, 1.0), "heat": (20.0, 80.0)})
+    past = pd.DataFrame({"acid": [0.286, 0.582, 0.838, 0.044], "heat": [29.8, 76.3, 39.4, 52.6]})
+    ph = 9 - 4 * past["acid"] + past["heat"] / 100
+    past = past.assign(value=10 + past["heat"] / 10 - 5 * (past["acid"] - 0.4) ** 2, excess=(ph - 7).abs() - 0.5)
+    past = past.rename(columns={"excess": "constraints_ph"})
+    study = create_study(space, history=past, direction="maximize", n_initial=3, seed=seed)
+    trial = ask(study)
+    assert suggestion(study.trials[-1])["phase"] == "model"
+    distance = np.abs(np.array([trial.params["acid"] - 0.582, (trial.params["heat"] - 76.3) / 60]))
+    assert distance.max() > 0.02
+
+
+@pytest.mark.stan
 def test_past_experiments_without_noise_need_no_warning(plane):
     history = [(dict(x), branin(x)) for x in Encoder(plane).sobol(30, 1)]
     study = create_study(plane, n_initial=3, seed=1, history=history, method="pathfinder", retries=0)
