@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial
 
 from slayr_py.acquisition import OptimumPrior, Outcomes, SearchKeywords, Suggestion, suggest, suggest_tradeoff
 from slayr_py.inference import GaussianProcess, Posterior
+from slayr_py.kernels import NOISE
 from slayr_py.space import Encoded, Encoder, Fixed, jsonable
 from slayr_py.study.model.exhaustion import avoided
 from slayr_py.study.model.incumbent import Front, Incumbent, counts_as_noisy, front_of, incumbent
@@ -181,12 +182,13 @@ class Proposal(AbstractContextManager["Proposal"]):
     def _best_of_past(self, train: Encoded) -> list[Configuration]:
         """Return the best past experiments of an exact objective, if no later evaluation is better.
 
-        As long as the model does not know whether past experiments are noisy, it believes that the function may be
-        better there than the value. Conditioned on its mean, there is nothing to gain right beside them.
+        Unless the user gives a prior of the noise, past experiments may be noisy. As long as the model does not know
+        whether they are, it believes that the function may be better there than the value. Conditioned on its mean,
+        there is nothing to gain right beside them.
         """
         first, *others = self.observed
         usable = first.usable(train, self.fixed)
-        if self._noisy or others or not usable.any():
+        if self._noisy or NOISE.name in (self.proposer.options.priors or {}) or others or not usable.any():
             return []
         best = np.flatnonzero(usable & (first.y == first.best_of(first.y[usable])))
         past = {trial.number for trial in trials_of(self.study) if is_history(trial)}
