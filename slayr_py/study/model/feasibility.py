@@ -137,8 +137,10 @@ def feasibility_results(
         If the study has no constraint of that name.
     """
     if name != SUCCESS:
-        constraints = with_bands(constraint_results(study, space, numbers))
-        return as_learned(constraints[name[len(_CONSTRAINT) :]], linear)
+        constraint = name[len(_CONSTRAINT) :]
+        alone = constraint_results(study, space, numbers)  # as earlier versions modelled the sides of a band
+        results = alone[constraint] if constraint in alone else with_bands(alone)[constraint]
+        return as_learned(results, linear)
     results = outcomes(study, space, penalties)
     rows = [row for row, number in enumerate(results.numbers) if number in numbers]
     return Results([results.numbers[row] for row in rows], [results.configs[row] for row in rows], results.values[rows])

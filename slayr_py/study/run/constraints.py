@@ -79,7 +79,7 @@ def _sides(bounds: Sequence[Constraint]) -> list[Constraint]:
         raise DataError(f"several bounds on the same side of {name!r} in constraints; keep the tightest")
     low, high = sorted(bounds, key=lambda bound: bound.sign)
     if not low.limit < high.limit:
-        raise DataError(f"{name!r} can not be both {str(low)!r} and {str(high)!r}; the lower bound has to be smaller")
+        raise DataError(f"{name!r} cannot be both {str(low)!r} and {str(high)!r}; the lower bound has to be smaller")
     return [low._replace(is_side=True), high._replace(is_side=True)]
 
 
@@ -124,8 +124,7 @@ def bind_constraints(study: Study, bounds: tuple[Constraint, ...] | None) -> Non
         reported = {name for trial in study.get_trials(deepcopy=False) for name in trial.constraints}
         recorded = _by_name(parse_constraints(texts or ()))
         if not is_evaluating(study):
-            seen = {name: any(bound.key in reported for bound in each) for name, each in recorded.items()}
-            recorded = {name: each for name, each in recorded.items() if seen[name]}
+            recorded = {name: each for name, each in recorded.items() if any(b.key in reported for b in each)}
         known = {bound.key for each in recorded.values() for bound in each}
         unbounded = {name: [_at_most_zero(name)] for name in reported - known}
         started = recorded if texts is None else unbounded | recorded

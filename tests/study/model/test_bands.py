@@ -7,8 +7,10 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
+from slayr_py.study import ask, create_study, tell
 from slayr_py.study.model.bands import with_bands
 from slayr_py.study.model.compression import as_learned
+from slayr_py.study.model.feasibility import feasibility_results
 from slayr_py.study.results.recommendation import feasibility_of_all
 from slayr_py.study.results.refits import feasibility_of
 from slayr_py.study.storage.attributes import suggestion_record
@@ -100,3 +102,21 @@ def test_the_model_of_a_range_is_recorded_replayed_and_right(noisy, quick):
     assert np.mean(inside == ((levels >= 6.5) & (levels <= 7.5))) > 0.97
     assert 6.5 <= level(result.best_config) <= 7.5
     assert 6.4 < level(result.study.trials[13].params) < 7.6
+
+
+def test_models_that_earlier_versions_had_of_each_side_are_read():
+    study = create_study(SPACE)
+    for x in (0.1, 0.5, 0.6, 0.9):
+        trial = ask(study)
+        trial.set_constraint("low", 0.4 - x)
+        trial.set_constraint("high", x - 0.7)
+        tell(study, trial, x)
+    side, both = (
+        feasibility_results(study, SPACE, f"constraint {name}", [], True, {0, 1, 2, 3})
+        for name in ("high", "high and low")
+    )
+    assert side.half_width is None and both.half_width == pytest.approx(0.15)
+    np.testing.assert_allclose(side.values, [-0.6, -0.2, -0.1, 0.2], atol=1e-12)
+    np.testing.assert_allclose(both.values, [-0.45, -0.05, 0.05, 0.35], atol=1e-12)
+    with pytest.raises(KeyError):
+        feasibility_results(study, SPACE, "constraint other", [], True, {0, 1, 2, 3})

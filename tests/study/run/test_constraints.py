@@ -44,7 +44,7 @@ def test_a_range_is_two_bounds_on_one_value(texts):
         ("memory <= 8", "a list of texts"),
         (["m <= 8", "m <= 7"], "several bounds on the same side of 'm'"),
         (["1 <= m <= 8", "m >= 2"], "several bounds on the same side of 'm'"),
-        (["8 <= m <= 2"], "'m' can not be both 'm >= 8' and 'm <= 2'"),
+        (["8 <= m <= 2"], "'m' cannot be both 'm >= 8' and 'm <= 2'"),
         (["m >= 2", "m <= 2"], "the lower bound has to be smaller"),
         (["1 <= m >= 2"], "is not a constraint; write a name"),
         (["1 <= m <= inf"], "is not a constraint; write a name"),
