@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from slayr_py.acquisition.functions import SMALLEST_VARIANCE, log_mean_exp
-from slayr_py.inference import Posterior, Predictor, hazard, log_cdf, log_interval, log_phi, log_sum_exp
+from slayr_py.inference import Moments, Posterior, Predictor, hazard, log_cdf, log_interval, log_phi, log_sum_exp
 from slayr_py.space import Encoded, FloatArray
 
 WANTED_SUCCESS = 0.5  # measured in docs/decisions/failures.md
@@ -89,12 +89,11 @@ class Below(Law):
         by_u = hazard(u)
         by_mean = -by_u / spread
         by_variance = -by_u * u / (2 * np.square(spread))
-        gradient = by_mean[..., None] * moments.mean_gradient + by_variance[..., None] * moments.variance_gradient
-        return log_cdf(u), gradient
+        return log_cdf(u), _chained(moments, by_mean, by_variance)
 
     def _standardise(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return u and its denominator."""
-        spread = np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
+        spread = _spread(variance)
         return (self.threshold - mean) / spread, spread
 
 
@@ -139,13 +138,21 @@ class Between(Law):
         second = np.clip(1 - (b * at_b - a * at_a), np.square(nearest), np.maximum(np.square(a), np.square(b)))
         by_mean = first / spread
         by_variance = (second - 1) / (2 * np.square(spread))
-        gradient = by_mean[..., None] * moments.mean_gradient + by_variance[..., None] * moments.variance_gradient
-        return log_p, gradient
+        return log_p, _chained(moments, by_mean, by_variance)
 
     def _standardise(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return a, b and their denominator."""
-        spread = np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
+        spread = _spread(variance)
         return (self.low - mean) / spread, (self.high - mean) / spread, spread
+
+
+def _spread(variance: FloatArray) -> FloatArray:
+    return np.sqrt(np.maximum(variance, SMALLEST_VARIANCE))
+
+
+def _chained(moments: Moments, by_mean: FloatArray, by_variance: FloatArray) -> FloatArray:
+    """Return derivatives by the real inputs, (s, k, D_real), of those by the moments, (s, k)."""
+    return by_mean[..., None] * moments.mean_gradient + by_variance[..., None] * moments.variance_gradient
 
 
 @dataclass(frozen=True)

@@ -190,9 +190,9 @@ class Proposal(AbstractContextManager["Proposal"]):
         usable = first.usable(train, self.fixed)
         if self._noisy or NOISE.name in (self.proposer.options.priors or {}) or others or not usable.any():
             return []
-        best = np.flatnonzero(usable & (first.y == first.best_of(first.y[usable])))
-        past = {trial.number for trial in trials_of(self.study) if is_history(trial)}
-        return [first.configs[row] for row in best if first.numbers[row] in past][:_EQUALLY_GOOD]
+        best = {first.numbers[row]: first.configs[row] for row in np.flatnonzero(first.leading(usable))}
+        past = [trial.number for trial in trials_of(self.study) if trial.number in best and is_history(trial)]
+        return [best[number] for number in past[:_EQUALLY_GOOD]]
 
     def _outcomes(self, train: Encoded) -> Outcomes:
         """Return values and feasibility of each evaluation; the best value that the next one is compared with leads.
@@ -207,7 +207,7 @@ class Proposal(AbstractContextManager["Proposal"]):
         usable = compared & first.feasible
         if others or not usable.any():
             return Outcomes(rows, everything, everything)
-        return Outcomes(rows, usable & (first.y == first.best_of(first.y[usable])), compared)
+        return Outcomes(rows, first.leading(usable), compared)
 
     @property
     def _prior(self) -> OptimumPrior | None:

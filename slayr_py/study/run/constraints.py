@@ -19,11 +19,7 @@ from slayr_py.study.storage.pieces import store_in_study, stored
 from slayr_py.study.storage.search_lock import search_lock
 from slayr_py.study.storage.workers import is_evaluating
 
-_NUMBER, _NAME = r"[^<>=]+?", r"[^<>=]*[^<>=\s]"
-_FORM = re.compile(rf"\s*(?P<name>{_NAME})\s*(?P<relation><=|>=|<|>)\s*(?P<limit>{_NUMBER})\s*")
-_BAND = re.compile(
-    rf"\s*(?P<first>{_NUMBER})\s*(?P<relation><=?|>=?)\s*(?P<name>{_NAME})\s*(?P<second><=?|>=?)\s*(?P<limit>{_NUMBER})\s*"
-)
+_RELATION = re.compile("(<=|>=|<|>)")
 _OPPOSITE = {"<": ">", ">": "<"}
 
 
@@ -54,17 +50,16 @@ def parse_constraints(texts: Iterable[str]) -> tuple[Constraint, ...]:
 
 def _bounds_in(text: object) -> list[Constraint]:
     """Return the bound in a text, or the two bounds of a range."""
-    if isinstance(text, str):
-        if (match := _BAND.fullmatch(text)) and match["relation"][0] == match["second"][0]:
-            given = [(_OPPOSITE[match["relation"][0]], match["first"]), (match["second"][0], match["limit"])]
-        else:
-            match = _FORM.fullmatch(text)
-            given = [(match["relation"][0], match["limit"])] if match else []
-        with suppress(ValueError):
-            limits = [float(limit) for _, limit in given]
-            if match and limits and all(map(math.isfinite, limits)):
-                signs = [1.0 if relation == "<" else -1.0 for relation, _ in given]
-                return [Constraint(match["name"], sign, limit) for sign, limit in zip(signs, limits, strict=True)]
+    name, given = "", []
+    match [part.strip() for part in _RELATION.split(text)] if isinstance(text, str) else []:
+        case [name, relation, limit]:
+            given = [(relation[0], limit)]
+        case [low, relation, name, other, high] if relation[0] == other[0]:
+            given = [(_OPPOSITE[relation[0]], low), (other[0], high)]
+    with suppress(ValueError):
+        bounds = [Constraint(name, 1.0 if relation == "<" else -1.0, float(limit)) for relation, limit in given]
+        if name and "=" not in name and bounds and all(math.isfinite(bound.limit) for bound in bounds):
+            return bounds
     raise DataError(
         f'{text!r} is not a constraint; write a name, <= or >=, and a number, "memory <= 8", or a range: "6 <= ph <= 8"'
     )
@@ -169,7 +164,7 @@ def _text(bounds: Sequence[Constraint]) -> str:
     if len(bounds) == 1:
         return str(bounds[0])
     low, high = bounds
-    return f"{str(low).rpartition(' ')[2]} <= {high}"
+    return f"{low.limit_text} <= {high}"
 
 
 def constraint_values(reported: Mapping[Any, Any], constraints: tuple[Constraint, ...] | None) -> dict[str, float]:

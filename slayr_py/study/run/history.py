@@ -496,11 +496,10 @@ def _cost(row: str, value: object) -> float | None:
 def _constraints(row: str, read: dict[str, Any], outcomes: Outcomes) -> dict[str, float]:
     """Take the numbers of constraints out of the cells of a row; return their excesses over the bounds by name."""
     found = {}
+    cells = {name: read.pop(name, None) for name in {bound.name for bound in outcomes.bounds}}
     for bound in outcomes.bounds:
-        if not _is_empty(cell := read.get(bound.name)):
+        if not _is_empty(cell := cells[bound.name]):
             found[bound.key] = bound.excess(check_number(f"{row}: {bound.name}", cell, least=-math.inf))
-    for bound in outcomes.bounds:
-        read.pop(bound.name, None)
     for target in [name for name in read if name.startswith(CONSTRAINT)]:
         if not _is_empty(cell := read.pop(target)):
             found[target.removeprefix(CONSTRAINT)] = check_number(f"{row}: {target}", cell, least=-math.inf)

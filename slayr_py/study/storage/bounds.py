@@ -22,6 +22,11 @@ class Constraint(NamedTuple):
         return f"{self.name} {self._relation}" if self.is_side else self.name
 
     @property
+    def limit_text(self) -> str:
+        """The limit as it is written."""
+        return repr(self.limit).removesuffix(".0")
+
+    @property
     def _relation(self) -> str:
         return "<=" if self.sign > 0 else ">="
 
@@ -30,4 +35,4 @@ class Constraint(NamedTuple):
         return self.sign * (value - self.limit)
 
     def __str__(self) -> str:
-        return f"{self.name} {self._relation} {repr(self.limit).removesuffix('.0')}"
+        return f"{self.name} {self._relation} {self.limit_text}"

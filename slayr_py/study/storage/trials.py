@@ -94,6 +94,10 @@ class Observations(NamedTuple):
         """Return which trials are feasible and have the fixed values, (n,), from their encoded configurations."""
         return self.feasible if fixed is None else self.feasible & fixed.hold(encoded)
 
+    def leading(self, usable: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which trials have the best value of the usable ones, of which there is one, (n,)."""
+        return np.asarray(usable & (self.y == self.best_of(self.y[usable])))
+
     def best_of(self, values: FloatArray) -> float:
         """Return the best of some values."""
         return float(values.max() if self.maximize else values.min())
