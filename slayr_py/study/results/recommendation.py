@@ -201,10 +201,15 @@ def posterior_of_all(
         return last.repeat(progress)
     if (declared := declared_space_of(study)) is not None:
         return declared.fit_all(study, None, goal, **fit)
-    if record is None or last is None:
+    if record is None:
         raise DataError(
             f"study {study.study_name!r} has no fit in a declared space and its sampler is {study.sampler}: only a "
             "StanGPSampler has a posterior; load the study with sampler=StanGPSampler(space)"
+        )
+    if last is None:
+        raise DataError(
+            f"study {study.study_name!r} has no fit yet, and is without the sampler that makes one: open it by "
+            "slayr_py.study.create_study(space, storage=..., study_name=...), or evaluate more trials"
         )
     return _fitted(_recorded_model(study, last), study, int(record["seed"]), goal, **fit)
 

@@ -119,3 +119,18 @@ def test_a_stored_study_is_opened_with_its_own_options(tmp_path):
     assert not (tmp_path / "none.db").exists()
     with pytest.raises(sl.DataError, match="no study 'othe'; did you mean 'other'"):
         sl.study.load(storage, "othe")
+
+
+@pytest.mark.stan
+def test_a_study_loaded_during_its_initial_design_has_no_model_until_its_sampler_is_given():
+    storage = optuna.storages.InMemoryStorage()
+    options = {"n_initial": 5, "seed": 1, "method": "map", "storage": storage, "study_name": "a"}
+    space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+    sl.minimize(lambda c: c["x"] + c["y"], space, 5, progress=False, **options)
+    loaded = sl.study.load(storage)
+    assert loaded.best_value == loaded.trials["value"].min()
+    for model in (loaded.posterior, loaded.optimum, loaded.importance):
+        with pytest.raises(sl.DataError, match=r"'a' has no fit yet, .* by slayr_py.study.create_study\(space"):
+            model()
+    with_sampler = sl.study.Result(create_study(space, **options), loaded.space)
+    assert with_sampler.posterior().train.unit_values.shape == (5, 2)
