@@ -56,12 +56,20 @@ OTHER_LIBRARIES = {
     **dict.fromkeys(("n_trials", "n_calls", "n_iter", "max_evals", "max_iter"), "budget="),
     **dict.fromkeys(("n_jobs", "batch_size", "n_workers", "max_workers"), "n_parallel="),
     **dict.fromkeys(
-        ("n_startup_trials", "n_initial_points", "n_random_starts", "init_points", "num_initial_points"), "n_initial="
+        (
+            "n_startup_trials",
+            "n_initial_points",
+            "n_random_starts",
+            "init_points",
+            "num_initial_points",
+            "initial_design_numdata",
+        ),
+        "n_initial=",
     ),
     **dict.fromkeys(("random_state", "random_seed"), "seed="),
     **dict.fromkeys(("acq_func", "acq", "acquisition_function", "acqf"), "acquisition="),
     **dict.fromkeys(("base_estimator", "covar_module", "surrogate"), "kernel="),
-    **dict.fromkeys(("dimensions", "pbounds", "bounds", "search_space"), "space="),
+    **dict.fromkeys(("dimensions", "pbounds", "bounds", "search_space", "domain"), "space="),
     **dict.fromkeys(("callback",), "callbacks=[...]"),
     **dict.fromkeys(("verbose", "show_progress_bar", "disp"), "progress="),
     **dict.fromkeys(("x0", "X_init"), "initial_configs=, or history= with values"),
@@ -72,7 +80,13 @@ OTHER_LIBRARIES = {
         "constraints= for numbers that the objective returns, within= for parameters",
     ),
     **dict.fromkeys(
-        ("inequality_constraints", "equality_constraints", "nonlinear_inequality_constraints", "space_constraint"),
+        (
+            "inequality_constraints",
+            "equality_constraints",
+            "nonlinear_inequality_constraints",
+            "space_constraint",
+            "parameter_constraints",
+        ),
         'within=["x1 + x2 <= 1"]',
     ),
     **dict.fromkeys(("terminator", "improvement_evaluator", "error_evaluator"), "stop=sl.Regret(epsilon)"),
@@ -81,14 +95,18 @@ OTHER_LIBRARIES = {
     "catch": "failures=",
     "min_n_trials": "n_initial=",
     "noise": "noisy=True, or known errors of the values: y_sd in history= and sd in tell",
-    "deterministic_objective": "noisy= (its opposite)",
+    "train_Yvar": "history= with a column y_sd, or sd in tell: standard deviations, not variances",
+    **dict.fromkeys(("deterministic_objective", "exact_feval"), "noisy= (its opposite)"),
     "fixed_features": "fixed=",
-    "ref_point": "reference_point=",
+    "context": "fixed=, or the context of slayr_py.study.ask",
+    **dict.fromkeys(("ref_point", "objective_thresholds"), "reference_point="),
+    "outcome_constraints": "constraints= for numbers that the objective returns",
+    "cost_withGradients": "cost=",
     "study": "storage= and study_name=",
     "sampler": "slayr_py.study.StanGPSampler in optuna.create_study",
 }
-"""Names that users of Optuna, scikit-optimize, BoTorch and bayes_opt type, with ours; the tables of the page
-``docs/other-libraries.md`` have the same."""
+"""Names that users of Optuna, scikit-optimize, BoTorch, Ax, GPyOpt, BayBE and bayes_opt type, with ours; the tables of
+the page ``docs/other-libraries.md`` have the same."""
 
 WITHOUT_COUNTERPART = {
     **dict.fromkeys(
@@ -102,6 +120,8 @@ WITHOUT_COUNTERPART = {
     "kappa": "the weight follows from LowerConfidenceBound(delta=...)",
     "model_queue_size": "Result.posterior() is the last fit",
     "bounds_transformer": "the bounds stay",
+    **dict.fromkeys(("X_pending", "pending_experiments"), "running trials are taken into account"),
+    "de_duplication": "no configuration is suggested twice, unless noisy=True",
 }
 """Names of the same libraries that we have no argument for, with the reason; the tables have the same after "none"."""
 

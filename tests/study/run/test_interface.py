@@ -58,6 +58,9 @@ def test_maximize_has_the_other_direction():
         ("graphs", "Encoder\\(space, graphs=...\\)"),
         ("pbounds", "space="),
         ("inequality_constraints", "within="),
+        ("parameter_constraints", "within="),
+        ("objective_thresholds", "reference_point="),
+        ("cost_withGradients", "cost="),
     ],
 )
 def test_names_of_other_libraries_are_answered_with_ours(name, ours):
