@@ -168,6 +168,13 @@ def test_past_experiments(names, slayr):
     assert code == 0 and "in 4 trials (3 past experiments, 1 failed), at" in out, err
 
 
+@recipe("Experiments of a related task", seed=MODE)
+def test_experiments_of_a_related_task(names):
+    trials = names["result"].trials
+    assert trials["params_data"].tolist() == ["old"] * 12 + ["new"] * 6
+    assert names["result"].best_value == trials["value"][12:].min() < 0.12
+
+
 @recipe("Widen the space of a study", seed=MODE)
 def test_a_wider_space(names):
     result = names["result"]
@@ -195,6 +202,15 @@ def test_constraints_of_asked_trials(names):
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # of fork, since Python 3.12
+@recipe("Choose from a list")
+def test_choose_from_a_list(names):
+    trials = names["study"].trials
+    listed = [dict(config) for config in sl.space.Encoder(names["space"]).sobol(60, seed=5)]
+    assert all(trial.params in listed for trial in trials)
+    assert len(names["stock"]) == 50 and len({str(trial.params) for trial in trials}) == 10
+    assert names["study"].best_value == min(map(names["objective"], listed))
+
+
 @recipes(*(("Several evaluations at a time", i) for i in (0, 1)), ("Evaluations that take too long", 0), ("Dask", 0))
 def test_evaluations_elsewhere(names):
     assert set(names["result"].trials["state"]) == {"COMPLETE"} and len(names["result"].trials) >= 6

@@ -245,7 +245,8 @@ class GaussianProcess:
         Parameters
         ----------
         configs : iterable of n configurations
-            ``Configuration`` objects, mappings, a DataFrame, an (n, D) array, or ``Encoded``.
+            ``Configuration`` objects, mappings, a DataFrame, an (n, D) array, or ``Encoded``. The columns of an array
+            follow ``encoder.names``, which ConfigSpace sorts: give a DataFrame if in doubt.
         y : (n,) array_like
             Observed values in the user's units, which are standardised before the fit; True or False for the probit
             likelihood.
