@@ -18,6 +18,8 @@ from slayr_py.study.storage.opening import open_storage, study_names, translate_
 def load(storage: str | Path | BaseStorage, study_name: str | None = None) -> Result:
     """Open a finished or stopped study; its posterior, report and importance use the options that it stores.
 
+    The study is without its sampler: to continue it, call `create_study` or `minimize` with its space and name.
+
     Parameters
     ----------
     storage : str, Path or optuna.storages.BaseStorage

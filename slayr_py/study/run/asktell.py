@@ -180,6 +180,9 @@ def _check_directions(study: Study, wanted: Sequence[str]) -> None:
 def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
     """Start a trial and suggest every active parameter of the declared space.
 
+    The study's sampler suggests them, with a warning if it is not a `StanGPSampler`: a study that was opened by `load`
+    has the default sampler of Optuna.
+
     Parameters
     ----------
     study : optuna.Study
@@ -205,6 +208,13 @@ def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
     """
     with translate_storage_errors():
         space = space_of(study)
+        if context is None and stan_sampler_of(study) is None:
+            warnings.warn(
+                f"study {study.study_name!r} has the sampler {study.sampler}, which knows neither the model nor the "
+                "constraints on inputs; slayr_py.study.create_study(space, storage=..., study_name=...) opens a stored "
+                "study with its own sampler",
+                stacklevel=level_outside(),
+            )
         trial = study.ask() if context is None else _ask_in(study, context)
         trial.set_user_attr(ASKED_KEY, True)
         declared = declared_space_of(study)

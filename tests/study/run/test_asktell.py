@@ -9,7 +9,17 @@ import pytest
 
 from slayr_py.errors import DataError, SpaceError, StorageError
 from slayr_py.space import Encoder
-from slayr_py.study import ask, ask_batch, config_of, create_study, minimize, space_of, space_to_distributions, tell
+from slayr_py.study import (
+    ask,
+    ask_batch,
+    config_of,
+    create_study,
+    load,
+    minimize,
+    space_of,
+    space_to_distributions,
+    tell,
+)
 from slayr_py.study.storage.distributions import to_params
 
 
@@ -139,9 +149,21 @@ def test_the_space_is_read_back_under_any_sampler(mixed):
     study = create_study(mixed, n_initial=2, seed=0)
     study.sampler = optuna.samplers.RandomSampler(seed=1)
     assert space_of(study) == mixed
-    assert "kernel" in config_of(ask(study))
+    with pytest.warns(UserWarning, match="has the sampler RandomSampler, which knows neither") as caught:
+        assert "kernel" in config_of(ask(study))
+    assert caught[0].filename == __file__
     with pytest.raises(SpaceError, match="no declared space"):
         space_of(optuna.create_study())
+
+
+def test_asking_a_loaded_study_warns_that_it_is_without_its_sampler(plane, recwarn):
+    storage = optuna.storages.InMemoryStorage()
+    study = create_study(plane, storage=storage, study_name="s", n_initial=4, seed=1, within=["x + y <= 1"])
+    tell(study, ask(study), 1.0)
+    assert not recwarn.list
+    for loaded in (load(storage).study, optuna.load_study(study_name="s", storage=storage)):
+        with pytest.warns(UserWarning, match=r"'s' has the sampler TPESampler, .* slayr_py.study.create_study\(space"):
+            ask(loaded)
 
 
 def test_a_batch_replaces_trials_that_were_enqueued_wrongly(plane):
