@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,13 +12,15 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.hyperparameters import Constant, Hyperparameter
 
 from slayr_py.arguments import plain_number
-from slayr_py.errors import SpaceError, reason_of
+from slayr_py.errors import SpaceError, level_outside, reason_of
 
 _LARGEST = 2**62  # integer; ConfigSpace computes with one more in 64 bits
 
 
 def as_space(parameters: ConfigurationSpace | Mapping[str, Any]) -> ConfigurationSpace:
     """Return the space of a dictionary: see `as_encoder`; a space as it is.
+
+    A list of two floats, which are bounds in configuration files and in other libraries, has a warning.
 
     Raises
     ------
@@ -26,6 +29,13 @@ def as_space(parameters: ConfigurationSpace | Mapping[str, Any]) -> Configuratio
     """
     if isinstance(parameters, ConfigurationSpace) or not isinstance(parameters, Mapping):
         return parameters
+    for name, value in parameters.items():
+        if isinstance(value, list) and len(value) == 2 and all(isinstance(level, float) for level in value):
+            warnings.warn(
+                f"the list {value} has two levels of the parameter {name!r}; a range is a tuple, {tuple(value)}. If "
+                f"levels are meant, give Categorical({name!r}, {value}) of ConfigSpace",
+                stacklevel=level_outside(),
+            )
     space = ConfigurationSpace()
     space.add(*(parameter_of(name, value) for name, value in parameters.items()))
     return space

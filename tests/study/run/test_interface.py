@@ -7,7 +7,7 @@ import math
 
 import optuna
 import pytest
-from ConfigSpace import Float
+from ConfigSpace import Categorical, Float
 
 import slayr_py as sl
 from slayr_py.space import as_encoder
@@ -29,6 +29,16 @@ def test_a_dictionary_is_a_space():
         as_encoder({"x": (0, 1.0)})  # ConfigSpace would make it an integer
     with pytest.raises(sl.SpaceError, match="it is called 'lr'"):
         as_encoder({"rate": SPACE["lr"]})
+
+
+def test_a_list_of_two_floats_has_levels_with_a_warning(recwarn):
+    words = r"the list \[-5.0, 10.0\] has two levels of the parameter 'x'; a range is a tuple, \(-5.0, 10.0\)"
+    with pytest.warns(UserWarning, match=words) as caught:
+        space = as_encoder({"x": [-5.0, 10.0]}).space
+    assert caught[0].filename == __file__ and space["x"].choices == (-5.0, 10.0)
+    others = {"a": [16, 32], "b": [0.1, 0.2, 0.3], "c": [0.5], "d": (0.1, 0.5), "e": ["p", "q"], "f": [True, False]}
+    as_encoder(others | {"g": Categorical("g", [0.1, 0.5])})
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize("bounds", [(0.0, math.inf), (-math.inf, 1.0), (math.nan, 1.0), (0, math.inf)])
