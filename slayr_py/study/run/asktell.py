@@ -387,6 +387,10 @@ def _told_value(value: object) -> float:
     except NotFiniteError:
         return math.nan
     except (ValueError, ObjectiveError):
+        parts = value if isinstance(value, tuple | list) else (value,)
+        beside = any(isinstance(part, Mapping) for part in parts)  # as an objective of `minimize` returns constraints
+        constraints = ", after trial.set_constraint(name, excess) for each constraint" * beside
         raise DataError(
-            f"the value is {value!r:.200}; give a number, or state=optuna.trial.TrialState.FAIL for a failed trial"
+            f"the value is {value!r:.200}; give a number{constraints}, or state=optuna.trial.TrialState.FAIL for a "
+            "failed trial"
         ) from None

@@ -166,6 +166,17 @@ def test_asking_a_loaded_study_warns_that_it_is_without_its_sampler(plane, recwa
             ask(loaded)
 
 
+def test_numbers_beside_the_value_are_answered_with_the_call_that_stores_constraints(plane):
+    study = create_study(plane, n_initial=4, seed=1)
+    trial = ask(study)
+    for value in ((1.0, {"heat": 3.0}), {"value": 1.0, "heat": 3.0}):
+        with pytest.raises(DataError, match=r"give a number, after trial.set_constraint\(name, excess\) for each"):
+            tell(study, trial, value)
+    with pytest.raises(DataError, match="give a number, or state="):
+        tell(study, trial, (1.0, 2.0))
+    assert tell(study, trial, 1.0).value == 1.0
+
+
 def test_a_batch_replaces_trials_that_were_enqueued_wrongly(plane):
     study = create_study(plane, n_initial=8, seed=1)
     study.enqueue_trial({"x": 1e9})
