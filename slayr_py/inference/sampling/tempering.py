@@ -11,7 +11,8 @@ direction in which p and q are alike, such as the directions about which the dat
 The effective number of draws follows from lineages: only particles with a common ancestor among the first proposals
 depend on each other (Lee & Whiteley 2018, "Variance estimation in the particle filter", eq. 9). The particles are moved
 until this number suffices. If it does not after many moves, it stays near a share of the particles, and more particles
-start anew.
+start anew. Where nearly all particles have one ancestor, how much of their positions is left after the moves tells the
+number instead.
 
 Symbols
 -------
@@ -161,13 +162,20 @@ def _attempt(target: _Target, n: int, smallest_ess: float, rng: np.random.Genera
         temperatures.append(b)
         wanted = _EFFECTIVE * m
     reached = largest if b == 1 else np.inf  # another distribution than the posterior fails the check
+    lineages = effective_lineages(particles.ancestors)
+    path = [particles.x]
     last = [particles.x] * _LAST
     ess = 1.0
     most = _MOST_NEAR if reached <= PARETO_K_LIMIT else 0
     for moves in range(1, 1 + most):
         particles.move(b, rng)
+        path.append(particles.x)
         last = [*last, particles.x][-_LAST:]
-        ess = effective_numbers(np.concatenate(last), np.tile(particles.ancestors, _LAST)).smallest
+        if lineages < _FEWEST_LINEAGES:
+            numbers = numbers_of_moves(np.array(path), lineages)
+        else:
+            numbers = effective_numbers(np.concatenate(last), np.tile(particles.ancestors, _LAST))
+        ess = numbers.smallest
         slow = ess < _SLOWEST * smallest_ess * moves / _MOST_MOVES
         late = moves >= _MOST_MOVES and ess < _NEAR * smallest_ess
         if ess >= smallest_ess or (slow and moves >= _FEWEST_MOVES) or late:
@@ -215,7 +223,8 @@ def effective_numbers(draws: FloatArray, ancestors: NDArray[np.intp]) -> Effecti
     independent, or if all lineages have equally many draws. As deviations are from the mean of the draws, the number
     has the factor 1 - (sum of the squared shares of the lineages). If few lineages have most of the draws, their means
     tell too little about the variance of a mean, and the effective number of lineages is returned. The standard error
-    is that of a sum of squares of independent normal variables, the sums of the lineages.
+    is that of a sum of squares of independent normal variables, the sums of the lineages. See `numbers_of_moves` for
+    few lineages.
 
     Parameters
     ----------
@@ -226,14 +235,48 @@ def effective_numbers(draws: FloatArray, ancestors: NDArray[np.intp]) -> Effecti
     apart = draws - draws.mean(axis=0)
     _, index, counts = np.unique(ancestors, return_inverse=True, return_counts=True)
     squared_shares = float(np.square(counts / len(draws)).sum())
-    if squared_shares > 1 / _FEWEST_LINEAGES:
-        return EffectiveNumbers(np.full(draws.shape[1], 1 / squared_shares), 0.0)
     totals = np.zeros((len(counts), draws.shape[1]))
     np.add.at(totals, index, apart)
     squares = np.square(totals)
     numbers = np.square(apart).sum(axis=0) / squares.sum(axis=0) * len(draws) * (1 - squared_shares)
     relative_variances = 2 / 3 * np.square(squares).sum(axis=0) / np.square(squares.sum(axis=0))
     return EffectiveNumbers(numbers, float(np.sqrt(relative_variances.mean())))
+
+
+def effective_lineages(ancestors: NDArray[np.intp]) -> float:
+    """Return the effective number of lineages of particles with these ancestors, (m,): 1 / (sum of squared shares)."""
+    _, counts = np.unique(ancestors, return_counts=True)
+    return float(len(ancestors) ** 2 / np.square(counts).sum())
+
+
+def numbers_of_moves(path: FloatArray, lineages: float) -> EffectiveNumbers:
+    """Return the effective number of draws of each coordinate after moves that leave the posterior as it is.
+
+    A coordinate of a particle after the moves is a share a of what it was before, plus a part that is independent of
+    that of all other particles. The variance of its mean over m particles of L lineages, relative to that of the draws,
+    is then at most a^2 / L + (1 - a^2) / m, even if relatives were equal before. The share is the slope of a regression
+    over the particles; its mean square over the second half of the moves, less what chance adds, is too large rather
+    than too small. Of the part that relatives have in common, the variance is that of the draws, or that before the
+    moves if it is larger.
+
+    Parameters
+    ----------
+    path : (k + 1, m, P) float64
+        Positions before the first of k moves and after each.
+    lineages : float
+        Effective number of lineages.
+    """
+    m = path.shape[1]
+    late = path[(len(path) + 1) // 2 :]
+    before = path[0] - path[0].mean(axis=0)
+    spread = np.square(before).mean(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = np.einsum("mp,kmp->kp", before, late) / (m * spread)
+        squares = np.square(slopes).mean(axis=0) * np.maximum(1.0, spread / late.var(axis=1).mean(axis=0))
+    left = np.clip(np.nan_to_num(squares, nan=np.inf, posinf=np.inf) - 1 / m, 0.0, 1.0)
+    numbers = 1 / (left / lineages + (1 - left) / m)
+    by_chance = np.sqrt(2 / len(late)) / (m * lineages)  # standard error of left / L where nothing is left
+    return EffectiveNumbers(numbers, float(np.sqrt(np.square(numbers * by_chance).mean())))
 
 
 @dataclass(frozen=True)

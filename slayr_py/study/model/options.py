@@ -43,8 +43,8 @@ DEFAULT_BETA = 5.0
 """Weight of a prior of the optimum in studies without a budget: a tenth of the default budget of `minimize`."""
 
 _ELSEWHERE = {
-    "constraints": "before tell, call trial.set_constraint(name, excess): a constraint holds where this is at most 0. "
-    "Constraints on parameters are within=[...]",
+    "constraints": "give the excesses of each trial, slayr_py.study.tell(study, trial, value, constraints={name: "
+    "excess}): a constraint holds where this is at most 0. Constraints on parameters are within=[...]",
     "inducing": "leave it out: beyond 1,000 observations a study fits the mode of the hyperparameters",
     "likelihood": "leave it out: failures='learn' models failed trials by a probit likelihood",
     "maximize": "use direction='maximize'",

@@ -47,6 +47,7 @@ from slayr_py.study.storage.trials import (
     observations_of_all,
     trial_configuration,
     trials_text,
+    violated_by_all,
     without_constraints,
 )
 
@@ -247,7 +248,7 @@ class SpaceModel:
         self.warn_of_constraints(study)
 
     def warn_of_constraints(self, study: Study) -> None:
-        """Warn once of complete trials that lack the value of a constraint, and are never the best."""
+        """Warn once of trials without the value of a constraint, and of constraints without a bound that never hold."""
         numbers, names = without_constraints(study)
         if numbers:
             which = "1 trial has" if len(numbers) == 1 else f"{len(numbers)} trials have"
@@ -255,8 +256,14 @@ class SpaceModel:
             none = ", and as no trial has all constraints, there is no best configuration" if every else ""
             self.session.warn(
                 f"{which} no value of constraint {' or '.join(map(repr, names))}: the model learns from their values, "
-                f"but they are never the best{none}; in ask and tell, trial.set_constraint(name, excess) stores one",
+                f"but they are never the best{none}; slayr_py.study.tell(..., constraints={{name: excess}}) stores one",
                 about="constraints",
+            )
+        for name, smallest in violated_by_all(study).items():
+            self.session.warn(
+                f"no trial satisfies the constraint {name!r} so far: its smallest excess is {smallest:.3g}, and it "
+                "holds where this is at most 0. Without constraints=, each number beside the value is an excess",
+                about=f"violated {name}",
             )
 
     def _warn_of_added(self, study: Study) -> None:

@@ -22,6 +22,7 @@ from slayr_py.arguments import real_or_nan
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, level_outside
 from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
+from slayr_py.study.run.constraints import constraint_values
 from slayr_py.study.run.history import History, add_history, read_history
 from slayr_py.study.run.objective import Values, as_value, by_label, expected_of, split_parts, split_values
 from slayr_py.study.run.pruning import check_pruner
@@ -34,7 +35,7 @@ from slayr_py.study.storage.distributions import plain_value
 from slayr_py.study.storage.integrity import check_integrity
 from slayr_py.study.storage.objectives import DIRECTIONS, parse_directions, set_names
 from slayr_py.study.storage.opening import open_storage, translate_storage_errors
-from slayr_py.study.storage.optuna_private import set_trial_attribute, start_trial
+from slayr_py.study.storage.optuna_private import set_constraint, set_trial_attribute, start_trial
 from slayr_py.study.storage.suggesting import suggest_or_fail
 
 
@@ -261,6 +262,7 @@ def tell(
     *,
     sd: float | Values | None = None,
     cost: float | None = None,
+    constraints: Mapping[str, float] | None = None,
 ) -> FrozenTrial:
     """Finish a trial with its value or state, like `optuna.Study.tell`.
 
@@ -280,13 +282,16 @@ def tell(
     cost : float, optional
         Cost of the trial, a positive number, stored as the user attribute with the name of the cost. The sampler has
         the option ``cost``.
+    constraints : mapping of str to float, optional
+        The excess of each constraint by name, which holds where this is at most 0; stored as by
+        ``Trial.set_constraint``.
 
     Raises
     ------
     DataError
-        If the value, an error or the cost is illegal, there is a cost although the sampler has no ``cost``, or the
-        state does not suit the value. The trial stays open, without any of them; call this function again with the
-        right value. Also if there is no such trial, or it is not running.
+        If the value, an error, the cost or an excess is illegal, there is a cost although the sampler has no ``cost``,
+        or the state does not suit the value. The trial stays open, without any of them; call this function again with
+        the right value. Also if there is no such trial, or it is not running.
     StorageError
         If the storage fails. The value is not stored; call this function again.
     """
@@ -305,9 +310,12 @@ def tell(
                 f"the value is {value!r:.200} and the state COMPLETE; leave the state out, and the trial fails"
             )
         known = None if sd is None else _told_errors(study, sd, names)
+        excesses = {} if constraints is None else _told_excesses(constraints)
         running = _running_trial(study, trial)
         if names is not None:
             set_names(study, names)
+        for name, excess in excesses.items():
+            set_constraint(study, running, name, excess)
         if known is not None:
             set_trial_attribute(study, running, ERROR_KEY, known[0] if count == 1 else known)
         if price is not None:
@@ -380,6 +388,16 @@ def _told_cost(study: Study, cost: object) -> tuple[str, float]:
     return name, known
 
 
+def _told_excesses(constraints: object) -> dict[str, float]:
+    """Return the excesses of constraints by name."""
+    if not isinstance(constraints, Mapping):
+        raise DataError(f"constraints is {constraints!r:.200}; give the excesses by name, such as {{'memory': -0.5}}")
+    try:
+        return constraint_values(constraints, None)
+    except ObjectiveError as error:
+        raise DataError(str(error)) from error
+
+
 def _told_value(value: object) -> float:
     """Return a value as a float, NaN if it is not finite; a number as text is read."""
     try:
@@ -389,7 +407,7 @@ def _told_value(value: object) -> float:
     except (ValueError, ObjectiveError):
         parts = value if isinstance(value, tuple | list) else (value,)
         beside = any(isinstance(part, Mapping) for part in parts)  # as an objective of `minimize` returns constraints
-        constraints = ", after trial.set_constraint(name, excess) for each constraint" * beside
+        constraints = ", and constraints={name: excess}" * beside
         raise DataError(
             f"the value is {value!r:.200}; give a number{constraints}, or state=optuna.trial.TrialState.FAIL for a "
             "failed trial"

@@ -18,6 +18,7 @@ from slayr_py.errors import DataError, listed
 from slayr_py.inference import Posterior, recent_error
 from slayr_py.space import Encoded, Fixed, FloatArray, missing_names
 from slayr_py.study.storage.attributes import (
+    BOUNDS_KEY,
     CONTEXT_KEY,
     ERROR_KEY,
     EVALUATIONS_KEY,
@@ -34,11 +35,14 @@ from slayr_py.study.storage.distributions import to_configuration, to_params
 from slayr_py.study.storage.far_values import GAP, Compressed, compress_far, has_gap
 from slayr_py.study.storage.objectives import Goal, finite_values, goals_of, has_several, signs_of
 from slayr_py.study.storage.optuna_private import enqueued_values
+from slayr_py.study.storage.pieces import stored
 from slayr_py.study.storage.reading import trials_of
 from slayr_py.threads import ignoring_underflow
 
 INTERRUPTIONS = ("KeyboardInterrupt",)
 """Reasons for failures that say nothing about the configuration."""
+
+_ENOUGH_TO_WARN = 10  # complete trials that all violate a constraint
 
 
 class Observations(NamedTuple):
@@ -500,6 +504,19 @@ def without_constraints(study: Study) -> tuple[list[int], list[str]]:
     names = _constraint_names(complete)
     lacking = {trial.number: names - trial.constraints.keys() for trial in complete}
     return [number for number in lacking if lacking[number]], sorted(set().union(*lacking.values()))
+
+
+def violated_by_all(study: Study) -> dict[str, float]:
+    """Return the smallest excess of each constraint that all of ten or more complete trials violate.
+
+    Without a bound of the user, a number of another meaning may have been taken for an excess.
+    """
+    if stored(study.user_attrs, BOUNDS_KEY):
+        return {}
+    complete = trials_of(study, (TrialState.COMPLETE,))
+    excesses = {name: [t.constraints.get(name, math.inf) for t in complete] for name in _constraint_names(complete)}
+    smallest = {name: min(values) for name, values in sorted(excesses.items())}
+    return {name: least for name, least in smallest.items() if least > 0} if len(complete) >= _ENOUGH_TO_WARN else {}
 
 
 def trial_configuration(trial: FrozenTrial, space: ConfigurationSpace) -> Configuration | None:

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from slayr_py.inference.diagnostics.checks import PARETO_K_LIMIT
-from slayr_py.inference.sampling.tempering import EffectiveNumbers, _Particles, _Target, effective_numbers, temper
+from slayr_py.inference.sampling.tempering import (
+    EffectiveNumbers,
+    _Particles,
+    _Target,
+    effective_lineages,
+    effective_numbers,
+    numbers_of_moves,
+    temper,
+)
 
 PRIOR_ONLY = 18
 
@@ -136,10 +144,29 @@ def test_effective_number_counts_lineages():
     # Relatives that have become independent.
     assert effective_numbers(draws, families).numbers == pytest.approx(20_000, rel=0.1)
     assert effective_numbers(np.repeat(draws[:2000], 10, axis=0), families).numbers == pytest.approx(1999, rel=1e-9)
-    assert effective_numbers(draws, np.zeros(20_000)).numbers.tolist() == [1, 1]
-    assert effective_numbers(draws, np.arange(20_000) < 5000).numbers == pytest.approx(
-        1.6
-    )  # two lineages tell too little
+    assert effective_lineages(np.zeros(20_000)) == 1
+    assert effective_lineages(np.arange(20_000) < 5000) == pytest.approx(1.6)
+
+
+@pytest.mark.parametrize("left", [0.0, 0.3, 0.9, -0.9, 1.0])
+@pytest.mark.parametrize("width", [0.0, 0.1, 1.0, 2.0])
+def test_the_variance_of_a_mean_of_few_lineages_follows_from_what_is_left_of_the_positions(left, width):
+    """Two lineages of particles, of which each has a width around its ancestor, before four moves."""
+    rng = np.random.default_rng(0)
+    m = 200
+    numbers = []
+    means = []
+    for _ in range(300):
+        x = np.repeat(rng.standard_normal((2, 1, 6)), m // 2, axis=1) * np.sqrt(max(1 - width**2, 0.0))
+        path = [(x + width * rng.standard_normal((2, m // 2, 6))).reshape(m, 6)]
+        for _ in range(4):
+            path.append(left * path[-1] + np.sqrt(1 - left**2) * rng.standard_normal((m, 6)))
+        numbers.append(numbers_of_moves(np.array(path), effective_lineages(np.arange(m) % 2)).numbers)
+        means.append(path[-1].mean(axis=0))
+    true = np.mean(1 / np.array(means).var(axis=0))
+    assert np.median(numbers) < 1.25 * true
+    if left == 0 and width > 0.5:
+        assert np.median(numbers) > 0.8 * m
 
 
 @pytest.mark.parametrize("sizes", [[5] * 8, [4] * 10, [12, 5, 5, 5, 5, 5, 3]])

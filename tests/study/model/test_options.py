@@ -68,7 +68,7 @@ def test_an_unknown_option_is_refused_with_the_nearest_name(plane, function, opt
 
 
 def test_constraints_of_ask_and_tell_are_refused_with_the_way_to_report_them(plane):
-    with pytest.raises(TypeError, match=r"before tell, call trial.set_constraint\(name, excess\): .* within="):
+    with pytest.raises(TypeError, match=r"tell\(study, trial, value, constraints=.*\): .* within="):
         create_study(plane, constraints=["memory <= 8"])
 
 

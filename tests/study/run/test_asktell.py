@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import optuna
 import pytest
+from optuna.trial import TrialState
 
 from slayr_py.errors import DataError, SpaceError, StorageError
 from slayr_py.space import Encoder
@@ -170,11 +172,43 @@ def test_numbers_beside_the_value_are_answered_with_the_call_that_stores_constra
     study = create_study(plane, n_initial=4, seed=1)
     trial = ask(study)
     for value in ((1.0, {"heat": 3.0}), {"value": 1.0, "heat": 3.0}):
-        with pytest.raises(DataError, match=r"give a number, after trial.set_constraint\(name, excess\) for each"):
+        with pytest.raises(DataError, match=r"give a number, and constraints=\{name: excess\}, or state"):
             tell(study, trial, value)
     with pytest.raises(DataError, match="give a number, or state="):
         tell(study, trial, (1.0, 2.0))
     assert tell(study, trial, 1.0).value == 1.0
+
+
+def test_a_trial_is_told_its_constraints_by_number_also_in_another_process(plane, tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    study = create_study(plane, storage=storage, study_name="s", n_initial=4, seed=1)
+    for _ in range(3):
+        ask(study)
+    later = create_study(plane, storage=storage, study_name="s", n_initial=4, seed=1)
+    assert tell(later, 1, 2.0, constraints={"heat": -0.5, "mass": np.float32(0.25)}).constraints == {
+        "heat": -0.5,
+        "mass": 0.25,
+    }
+    assert tell(later, 0, state=TrialState.FAIL, constraints={"heat": 1}).constraints == {"heat": 1.0}
+    assert tell(later, 2, 3.0, constraints={"heat": 0.0, "mass": 0.0}).values == [3.0]
+    assert later.best_trial.number == 2
+
+
+@pytest.mark.parametrize(
+    ("constraints", "message"),
+    [
+        ({"heat": math.nan}, "the constraint 'heat' is nan, not a finite number"),
+        ({"heat": True}, "return a number that is at most 0 where"),
+        ({1: 0.5}, "the name 1 of a constraint is not text"),
+        (-0.5, r"constraints is -0.5; give the excesses by name, such as \{'memory': -0.5\}"),
+    ],
+)
+def test_an_illegal_constraint_leaves_the_trial_open(plane, constraints, message):
+    study = create_study(plane, n_initial=4, seed=1)
+    trial = ask(study)
+    with pytest.raises(DataError, match=message):
+        tell(study, trial, 1.0, constraints=constraints)
+    assert not trial.constraints and study.trials[0].state == TrialState.RUNNING
 
 
 def test_a_batch_replaces_trials_that_were_enqueued_wrongly(plane):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import optuna
 import pandas as pd
@@ -200,6 +202,20 @@ def test_the_table_of_optuna_has_constraints(tmp_path):
     for history in (table, tmp_path / "trials.csv"):
         past = sl.study.create_study(SPACE, history=history, n_initial=9, seed=1)
         assert [trial.constraints for trial in past.trials] == [{"heat": pytest.approx(x)} for x in (-0.3, 0.2)]
+
+
+@pytest.mark.stan
+def test_a_number_beside_the_value_that_is_always_positive_is_told_to_be_a_constraint():
+    def run(constraints):
+        sl.minimize(
+            lambda c: (c["x"] ** 2, {"sem": 0.1}), SPACE, budget=11, n_initial=10, seed=1, constraints=constraints
+        )
+
+    with pytest.warns(UserWarning, match="no trial satisfies the constraint 'sem' so far: its smallest excess is 0.1,"):
+        run(None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(["sem <= 0"])  # the user's own bound
 
 
 def test_a_planned_experiment_gets_its_constraints_with_its_result():
