@@ -56,8 +56,7 @@ class Attempt:
         if self.kind == "warm":
             return "NUTS from a warm start"
         if self.kind == "carried":
-            draws = "draws of all chains" if other.method.has_chains else "last draws of another model"
-            return f"importance sampling from the {draws}"
+            return "importance sampling from the draws of all chains"
         if not self.method.has_chains:
             return "importance sampling from the prior"
         new = self.options
@@ -239,14 +238,11 @@ def plan_attempts(
     """Return the attempts before any retry: the method itself if it can run, a warm start if given, a cold start.
 
     Method "carried" starts at the prior, where it can, before it leaves the draws to chains: chains that start at draws
-    which it cannot carry seldom agree, and chains from a cold start take longest. Draws of a model with another warp or
-    other scales come after the prior.
+    which it cannot carry seldom agree, and chains from a cold start take longest.
 
     A point estimate is the only attempt, since no diagnostics can reject it.
     """
     method = METHODS[options.method]
-    if start and not start.same_model and not (method.carries and carries(start) and carries(None)):
-        start = None
     requested = Attempt(options, seed, start if method.carries or method.point_estimate else None)
     if method.point_estimate:
         return [requested]
@@ -255,8 +251,7 @@ def plan_attempts(
     if method.has_chains or (method.carries and not carries(start)):
         return sampled
     if start and carries(None):
-        prior = replace(requested, start=None)
-        return [requested, prior, *sampled] if start.same_model else [prior, requested, cold]
+        return [requested, replace(requested, start=None), *sampled]
     return [requested, *sampled]
 
 

@@ -38,9 +38,6 @@ class WarmStart:
         Draws of these parameters, rounded to single precision, in which they are stored.
     searched : int
         Number of observations with which a mode was last sought from random starts; 0 after a fit with draws.
-    same_model : bool
-        Whether the fit was one of the model that starts. If the warp or scales have changed since, draws of the prior
-        come first, and chains do not start here.
     """
 
     points: dict[str, FloatArray]
@@ -48,7 +45,6 @@ class WarmStart:
     inverse_metric: FloatArray
     draws: FloatArray
     searched: int = 0
-    same_model: bool = True
 
     def __post_init__(self) -> None:
         # Rounded here and not only where they are stored: a resumed study has the draws of an uninterrupted one.

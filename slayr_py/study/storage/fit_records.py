@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from optuna import Study
@@ -164,7 +163,7 @@ def last_warm_start(
 
     Fits to the same trials ``observed`` are skipped, so that a process that repeats such a fit after an interruption
     has the same start. ``linear`` says whether the values of a constraint are not compressed: the fit to the others is
-    that of another function. A fit with another warp or other scales is that of another model.
+    that of another function.
     """
     fit_key, start_key = keys(name)
     ranges = to_ranges(observed)
@@ -174,12 +173,12 @@ def last_warm_start(
         if fitted == ranges:
             continue
         if earlier.number < number and start_key in earlier.user_attrs:
-            if was_linear(suggestion_record(earlier), name) is not linear:
+            if fit.get("auto_warp") != gp.model.auto_warp or was_linear(suggestion_record(earlier), name) is not linear:
                 return None
             try:
-                model = (fit.get("auto_warp"), space_of_fit(study, fit).get(LOGARITHMIC, []))
-                same_model = model == (gp.model.auto_warp, list(gp.encoder.logarithmic))
-                start = replace(WarmStart.fromdict(stored(earlier.user_attrs, start_key)), same_model=same_model)
+                if space_of_fit(study, fit).get(LOGARITHMIC, []) != list(gp.encoder.logarithmic):
+                    return None
+                start = WarmStart.fromdict(stored(earlier.user_attrs, start_key))
                 gp.model.check_start(start, METHODS[options.method].chains_of_start(options))
                 return LastStart(start, sum(last - first + 1 for first, last in fitted))
             except (DataError, AttributeError, TypeError, ValueError):

@@ -79,19 +79,6 @@ def test_the_prior_comes_before_chains_where_its_density_is_known():
     assert [attempt.kind for attempt in without] == ["cold", "cold"]
 
 
-def test_draws_of_another_model_come_after_the_prior_and_start_no_chains():
-    other = replace(start_of(200), same_model=False)
-    options = OPTIONS.updated(method="carried")
-    attempts = plan_attempts(options, other, 1, lambda start: True)
-    kinds = [(attempt.options.method, attempt.kind) for attempt in attempts]
-    assert kinds == [("carried", "cold"), ("carried", "carried"), ("nuts", "cold")]
-    changes = [later.after(before) for before, later in pairwise(attempts)]
-    assert changes == ["importance sampling from the last draws of another model", "a cold start with warm-up 300"]
-    for method in ("nuts", "map", "pathfinder"):
-        attempts = plan_attempts(OPTIONS.updated(method=method), other, 1)
-        assert all(attempt.start is None for attempt in attempts)
-
-
 class StandIn:
     """Result of an attempt whose diagnostics fail with the given names; "stan" is a failure of Stan, "" is good."""
 
