@@ -288,6 +288,18 @@ def test_illegal_values_are_refused_before_anything_is_stored(mixed, values, wor
     assert study.trials == []
 
 
+@pytest.mark.stan
+def test_a_batch_has_a_context_and_is_spread_over_the_other_parameters(plane):
+    study = create_study(plane, n_initial=1, seed=1, history=PAST)
+    study.enqueue_trial({"x": 1.0, "y": 2.0})
+    trials = ask_batch(study, 3, context={"y": 2.5})
+    assert [trial.params["y"] for trial in trials] == [2.5] * 3
+    assert min(np.diff(sorted(trial.params["x"] for trial in trials))) > 0.01
+    assert ask(study).params == {"x": 1.0, "y": 2.0}
+    with pytest.raises(DataError, match="q must be an integer >= 1, got 0"):
+        ask_batch(study, 0, context={"y": 2.5})
+
+
 def test_a_context_that_contradicts_the_run_is_refused(mixed):
     study = create_study(mixed, seed=1, fixed={"kernel": "rbf"})
     with pytest.raises(SpaceError, match="context: parameter 'degree' has a value although it is inactive"):

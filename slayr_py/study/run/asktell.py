@@ -18,7 +18,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from typing_extensions import Unpack
 
-from slayr_py.arguments import real_or_nan
+from slayr_py.arguments import check_integer, real_or_nan
 from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, level_outside
 from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
@@ -223,16 +223,27 @@ def ask(study: Study, context: Mapping[str, Any] | None = None) -> Trial:
     return trial
 
 
-def ask_batch(study: Study, q: int) -> list[Trial]:
+def ask_batch(study: Study, q: int, context: Mapping[str, Any] | None = None) -> list[Trial]:
     """Start q trials at once, each with a suggestion that takes the others into account.
+
+    Parameters
+    ----------
+    study : optuna.Study
+    q : int
+    context : mapping of str to value, optional
+        As in `ask`, for all q trials; enqueued trials wait.
 
     Raises
     ------
     DataError
         If q is not a positive integer, or the study's sampler is not a `StanGPSampler` with a space.
+    SpaceError
+        If the context is not one of the space.
     """
     if (sampler := stan_sampler_of(study)) is None:
         raise DataError(f"the study's sampler is {study.sampler}: only a StanGPSampler suggests batches")
+    if context is not None:
+        return [ask(study, context) for _ in range(check_integer("q", q))]
     with translate_storage_errors():
         return sampler.ask_batch(study, q)
 
