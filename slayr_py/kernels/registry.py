@@ -64,9 +64,10 @@ def auto_reason(encoder: Layout) -> str:
     """Return the reason for the choice of :func:`from_name` for "auto"."""
     if encoder.is_conditional:
         return "the space has conditions"
-    if encoder.graph_names:
-        return "the space has ordinal or categorical parameters and no conditions"
-    return "all parameters are numbers"
+    if encoder.ranked.graph_names:
+        graphs = " or graphs" * bool(encoder.requested_graphs)
+        return f"the space has categorical parameters{graphs} and no conditions"
+    return "all parameters are numbers" + " or ordinals" * bool(encoder.graph_names)
 
 
 def _build(name: str | Kernel, encoder: Layout | None, options: dict[str, Any]) -> Kernel:
@@ -118,7 +119,9 @@ def _choose(encoder: Layout | None) -> Kernel:
         raise DataError("kernel='auto' depends on the space; name a kernel, or pass the encoder")
     if encoder.is_conditional:
         return Hierarchical()
-    return FrequencyModulated() if encoder.graph_names else Matern(p=2)
+    if not encoder.ranked.graph_names:
+        return Matern(p=2)
+    return FrequencyModulated() if encoder.ranked is encoder else FrequencyModulated(ordinals="ranks")
 
 
 def _nested(value: Any) -> Any:

@@ -130,6 +130,11 @@ class Dimension:
         other = replace(self, shift=shift)
         return other if self.upper + shift >= _RATIO * shift and not other.is_too_coarse else None
 
+    def ranked(self) -> Dimension:
+        """Return the dimension of the ranks of an ordinal as integers from 0; of another kind, or one level, itself."""
+        is_order = self.kind == "ordinal" and len(self.levels) > 1
+        return replace(self, kind="integer", levels=()) if is_order else self
+
     @property
     def is_linear(self) -> bool:
         """Whether differences of a real parameter count, and not ratios."""

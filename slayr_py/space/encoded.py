@@ -78,6 +78,16 @@ class Encoded:
         return _read_only(np.ascontiguousarray(self.active[:, self._positions(real=True)]))
 
     @cached_property
+    def ranked(self) -> Encoded:
+        """The same configurations in ``encoder.ranked``, where ordinals are real parameters."""
+        layout = self.encoder.ranked
+        if layout is self.encoder:
+            return self
+        pairs = zip(self.encoder.dimensions, layout.dimensions, strict=True)
+        widths = [d.upper if other.is_real and not d.is_real else 1.0 for d, other in pairs]
+        return Encoded(self.unit_values / np.array(widths), self.active, layout)
+
+    @cached_property
     def vertices(self) -> NDArray[np.int64]:
         """Vertices of the graphs of ``encoder.spectra``, (n, P), in the order of ``encoder.graph_names``.
 

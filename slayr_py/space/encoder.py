@@ -437,7 +437,7 @@ class Encoder(Layout):
     def _copied(self) -> Encoder:
         """Return a copy without the values that are cached."""
         other = copy(self)
-        for name in ("unconstrained", "exchanges"):
+        for name in ("unconstrained", "exchanges", "ranked"):
             other.__dict__.pop(name, None)
         return other
 

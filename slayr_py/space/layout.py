@@ -128,6 +128,16 @@ class Layout:
         return graphs
 
     @cached_property
+    def ranked(self) -> Layout:
+        """The layout of `Encoded.ranked`: ordinals are integers, ranks from 0, unless the user gives their graph."""
+        dimensions = tuple(d if d.name in self.requested_graphs else d.ranked() for d in self.dimensions)
+        if dimensions == self.dimensions:
+            return self
+        other = Layout(self.space, self.requested_graphs)
+        other.dimensions = dimensions
+        return other
+
+    @cached_property
     def spectra(self) -> dict[str, Spectrum]:
         """Laplacian spectrum for every parameter in ``graph_names``; rows of the basis follow ``Encoded.vertices``.
 

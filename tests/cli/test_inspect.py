@@ -50,7 +50,7 @@ def test_inspect_shows_trials_and_settings_of_a_study(slayr, folder):
         assert code == 0 and err == ""
         for words in (
             "study bowl: 5 trials, minimize",
-            "kernel: frequency-modulated kernel (laplacian), chosen because the space has ordinal or categorical",
+            "kernel: frequency-modulated kernel (laplacian), chosen because the space has categorical",
             "acquisition ei, seed 1\nprior of the optimum: x: Normal(mu=0.3, sigma=0.2); k: a 0.75, b 0.25\n",
             "best value",
             "COMPLETE",

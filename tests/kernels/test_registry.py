@@ -2,12 +2,31 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, Float
 from testing_kernels import CASES, random_points, random_theta
-from testing_spaces import plain_space
+from testing_spaces import mixed_space, plain_space
 
 from slayr_py import DataError
-from slayr_py.kernels import FrequencyModulated, Hierarchical, Matern, Separable, from_name
+from slayr_py.kernels import FrequencyModulated, Hierarchical, Matern, Separable, auto_reason, from_name
 from slayr_py.space import Encoder
+
+
+def ordered_space() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    space.add(Float("x", (0.0, 1.0)), Categorical("size", ["s", "m", "l"], ordered=True))
+    return space
+
+
+def test_the_automatic_kernel_takes_ordinals_by_their_ranks_unless_they_have_a_graph():
+    chosen = from_name("auto", Encoder(mixed_space()))
+    assert repr(chosen) == repr(FrequencyModulated(ordinals="ranks"))
+    labels = {h.name: set(h.labels) for h in chosen.hyperparameters(Encoder(mixed_space()))}
+    assert labels["lengthscale"] == {"lr", "layers", "units", "size"} and labels["beta"] == {"act"}
+    assert repr(from_name("auto", Encoder(ordered_space()))) == repr(Matern(p=2))
+    assert auto_reason(Encoder(ordered_space())) == "all parameters are numbers or ordinals"
+    with_graph = Encoder(ordered_space(), graphs={"size": "path"})
+    assert repr(from_name("auto", with_graph)) == repr(FrequencyModulated())
+    assert auto_reason(with_graph) == "the space has categorical parameters or graphs and no conditions"
 
 
 def test_kernels_by_name():
@@ -46,6 +65,8 @@ def test_options_make_the_kernel_again(name):
         (lambda: FrequencyModulated("laplacian", tau=1.0), "tau"),
         (lambda: FrequencyModulated("power", tau=2.5), "2.5"),
         (lambda: FrequencyModulated("power", orders=0), "0"),
+        (lambda: FrequencyModulated(ordinals="rank"), "'rank'; use 'graphs' or 'ranks'"),
+        (lambda: from_name("fm", Encoder(ordered_space()), ordinals="ranks"), "use kernel='matern', which has ranks"),
         (lambda: FrequencyModulated(Hierarchical(), tau=1.0), "tau"),
         (lambda: from_name("matern", None, q=1), "known: p"),
         (lambda: from_name("auto", None), "encoder"),

@@ -34,7 +34,7 @@ def loss(config: Mapping[str, Any]) -> float:
 @pytest.mark.parametrize(
     ("make", "kernel", "reason"),
     [
-        (mixed_space, "fm", "the space has ordinal or categorical parameters and no conditions"),
+        (mixed_space, "fm", "the space has categorical parameters and no conditions"),
         (conditional_space, "hierarchical", "the space has conditions"),
     ],
 )

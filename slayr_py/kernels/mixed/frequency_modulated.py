@@ -53,15 +53,22 @@ class FrequencyModulated(Kernel):
         it breaks the frequency modulation principle, so that nearer configurations may correlate less.
     orders, tau : int, float
         For "power": number of orders (default 3), and exponent of the distance, in (0, 2] (default 2).
+    ordinals : {"graphs", "ranks"}
+        Whether an ordinal parameter is a path graph, as in the paper, or counts as a continuous one: its rank, scaled
+        to [0, 1]. One whose graph the user gives is a graph.
 
     Raises
     ------
     DataError
-        For an unknown modulator, or for orders or tau that are out of range or belong to another modulator. When the
-        kernel is used, for a space without ordinal or categorical parameters.
+        For an unknown modulator or treatment of ordinals, or for orders or tau that are out of range or belong to
+        another modulator. When the kernel is used, for a space in which nothing is a graph.
 
     Notes
     -----
+    *Ordinals.* The ends of a path have fewer neighbours, so that their variance is larger: with five ordinals of six
+    levels, the variance at a corner may be six times that in the middle, and a search prefers corners. With ranks it
+    is the same everywhere. ``kernel="auto"`` has ranks.
+
     The factors are not normalised: k(x, x) is ``sigma_f**2`` times a product of factors that decrease with the number
     of levels and with beta. The prior of ``sigma_f`` is therefore a prior of the function's standard deviation,
     averaged over the vertices of every graph.
@@ -99,48 +106,88 @@ class FrequencyModulated(Kernel):
     tolerated: ClassVar[frozenset[str]] = frozenset({"alpha"})
 
     def __init__(
-        self, modulator: str | Hierarchical = "laplacian", orders: int | None = None, tau: float | None = None
+        self,
+        modulator: str | Hierarchical = "laplacian",
+        orders: int | None = None,
+        tau: float | None = None,
+        ordinals: str = "graphs",
     ) -> None:
+        if ordinals not in ("graphs", "ranks"):
+            raise DataError(f"ordinals is {ordinals!r}; use 'graphs' or 'ranks'")
+        self.ordinals = ordinals
         given = {"orders": orders, "tau": tau}
         self.modulator = _modulator(modulator, {name: value for name, value in given.items() if value is not None})
-        self.description = f"frequency-modulated kernel ({self.modulator.description})"
+        ranks = "; ordinals by their ranks" * self._ranks
+        self.description = f"frequency-modulated kernel ({self.modulator.description}{ranks})"
 
     @override
     def options(self) -> dict[str, Any]:
-        return self.modulator.options
+        return self.modulator.options | ({"ordinals": self.ordinals} if self._ranks else {})
+
+    @property
+    def _ranks(self) -> bool:
+        return self.ordinals == "ranks"
+
+    def _layout(self, encoder: Layout) -> Layout:
+        return encoder.ranked if self._ranks else encoder
+
+    def _inputs(self, points: Encoded) -> Encoded:
+        return points.ranked if self._ranks else points
+
+    def _by_real(self, gradient: FloatArray, encoder: Layout) -> FloatArray:
+        """Return the derivatives by the real inputs of the space alone, from those by all continuous ones."""
+        names = self._layout(encoder).real_names
+        if names == encoder.real_names:
+            return gradient
+        return gradient[..., [names.index(name) for name in encoder.real_names]]
+
+    @override
+    def check_encoder(self, encoder: Layout) -> None:
+        super().check_encoder(encoder)
+        if not self._layout(encoder).graph_names:
+            raise DataError(
+                "with ordinals='ranks' the kernel 'fm' needs a categorical parameter; use kernel='matern', which has "
+                "ranks too, or ordinals='graphs'"
+            )
 
     @override
     def hyperparameters(self, encoder: Layout) -> tuple[Hyperparameter, ...]:
-        beta = damping(encoder, self.modulator.response_at_zero)
-        return self.contract.ordered((*self.modulator.hyperparameters(encoder), beta))
+        layout = self._layout(encoder)
+        beta = damping(layout, self.modulator.response_at_zero)
+        return self.contract.ordered((*self.modulator.hyperparameters(layout), beta))
 
     @override
     def stan_data(self, train: Encoded, new: Encoded) -> dict[str, StanValue]:
+        train, new = self._inputs(train), self._inputs(new)
         return graph_data(train, new) | self.modulator.stan_data(train.encoder)
 
     @override
     def cross(self, a: Encoded, b: Encoded, draws: Draws) -> FloatArray:
+        a, b = self._inputs(a), self._inputs(b)
         return self._covariance(vertex_weights(a, b), self.modulator.distance(a, b, draws), draws)
 
     @override
     def cross_gradient(self, a: Encoded, b: Encoded, draws: Draws) -> tuple[FloatArray, FloatArray]:
-        t, by_inputs = self.modulator.distance_with_gradient(a, b, draws)
-        return self._with_gradient(vertex_weights(a, b), t, by_inputs, draws)
+        x, y = self._inputs(a), self._inputs(b)
+        t, by_inputs = self.modulator.distance_with_gradient(x, y, draws)
+        return self._with_gradient(vertex_weights(x, y), t, self._by_real(by_inputs, a.encoder), draws)
 
     @override
     def diagonal(self, a: Encoded, draws: Draws) -> FloatArray:
-        return self._covariance(own_weights(a), self.modulator.own_distance(a, draws), draws)
+        x = self._inputs(a)
+        return self._covariance(own_weights(x), self.modulator.own_distance(x, draws), draws)
 
     @override
     def reference_variance(self, encoder: Layout, draws: Draws) -> FloatArray:
-        return mean_response(encoder, draws, self.modulator)
+        return mean_response(self._layout(encoder), draws, self.modulator)
 
     @override
     def diagonal_gradient(self, a: Encoded, draws: Draws) -> FloatArray:
         if self.modulator.stationary:
             return super().diagonal_gradient(a, draws)
-        by_inputs = self.modulator.own_distance_gradient(a, draws)
-        return self._with_gradient(own_weights(a), self.modulator.own_distance(a, draws), by_inputs, draws)[1]
+        x = self._inputs(a)
+        by_inputs = self._by_real(self.modulator.own_distance_gradient(x, draws), a.encoder)
+        return self._with_gradient(own_weights(x), self.modulator.own_distance(x, draws), by_inputs, draws)[1]
 
     def _covariance(
         self, graphs: Iterable[tuple[FloatArray, list[FloatArray]]], t: FloatArray, draws: Draws

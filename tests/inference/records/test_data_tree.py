@@ -58,8 +58,8 @@ def test_the_tree_has_its_groups_and_labels(mixed_posterior):
     assert set(posterior.data_vars) == {"mu", "sigma_f", "sigma_n", "lengthscale", "alpha", "beta"}
     assert posterior["lengthscale"].dims == ("chain", "draw", "real")
     assert posterior["alpha"].dims == posterior["beta"].dims == ("chain", "draw", "graph")
-    assert tuple(posterior["real"].values) == Encoder(mixed_space()).real_names
-    assert tuple(posterior["graph"].values) == Encoder(mixed_space()).graph_names
+    assert tuple(posterior["real"].values) == Encoder(mixed_space()).ranked.real_names
+    assert tuple(posterior["graph"].values) == Encoder(mixed_space()).ranked.graph_names
     assert posterior["mu"].shape == (2, 100)
     assert idata["log_likelihood"]["y"].shape == (2, 100, 12)
     assert float(idata["observed_data"]["y"].mean()) == pytest.approx(0, abs=1e-12)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, Float
+from ConfigSpace import Categorical, ConfigurationSpace, Float, Integer
 from scipy.linalg import expm
 from sklearn.metrics.pairwise import rbf_kernel
 from testing_kernels import graphs_only_space, random_points, random_theta
@@ -81,6 +81,33 @@ def test_the_definition(kernel):
     for seed in range(5):
         theta = random_theta(kernel, encoder, np.random.default_rng(seed))
         np.testing.assert_allclose(kernel.gram(points, points, theta), by_definition(kernel, points, theta), rtol=1e-10)
+
+
+@pytest.mark.parametrize("modulator", ["laplacian", "power", "neural", "diffusion", Hierarchical("matern")], ids=str)
+def test_ranks_of_ordinals_are_integers(modulator):
+    ordered = mixed_space()
+    counted = ConfigurationSpace()
+    counted.add(*(Integer("size", (0, 2)) if name == "size" else h for name, h in ordered.items()))
+    kernel = FrequencyModulated(modulator, ordinals="ranks")
+    encoder = Encoder(ordered)
+    configs = encoder.sobol(12, seed=4)
+    points = encoder.encode(configs)
+    ranks = {"small": 0, "medium": 1, "large": 2}
+    same = Encoder(counted).encode([{**c, "size": ranks[c["size"]]} for c in configs])
+    theta = random_theta(kernel, encoder, np.random.default_rng(5))
+    k = kernel.gram(points, points, theta)
+    np.testing.assert_allclose(k, FrequencyModulated(modulator).gram(same, same, theta), rtol=1e-12)
+
+
+def test_with_ranks_no_level_of_an_ordinal_has_a_larger_variance():
+    encoder = Encoder(graphs_only_space())
+    sizes = encoder.encode([{"colour": "red", "size": size} for size in ["s", "m", "l", "xl", "xxl"]])
+    path = FrequencyModulated().gram(sizes, sizes, {"beta": [1.0, 10.0]})
+    assert path[0, 0] > 1.2 * path[2, 2]
+    ranks = FrequencyModulated(ordinals="ranks").gram(
+        sizes, sizes, {"lengthscale": [0.5], "alpha": [1.0], "beta": [1.0]}
+    )
+    np.testing.assert_allclose(np.diag(ranks), ranks[0, 0], rtol=1e-12)
 
 
 def test_without_real_parameters_it_is_the_graph_kernel():
