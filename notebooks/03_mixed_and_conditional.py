@@ -73,10 +73,10 @@ def loss(config):
 # %% [markdown]
 # ## Graphs of categories
 #
-# Every discrete parameter is a graph whose vertices are its levels. Connected levels are expected to behave alike; the
-# fewer steps between two levels, the more alike they are. By default an ordinal parameter is a path, in which each
-# level is connected to the next, and a categorical parameter is a complete graph, in which all levels are equally
-# close.
+# Every categorical parameter is a graph whose vertices are its levels. Connected levels are expected to behave alike;
+# the fewer steps between two levels, the more alike they are. By default it is a complete graph, in which all levels
+# are equally close. An ordinal parameter could be a path, in which each level is connected to the next, but the
+# automatic kernel takes it as a number, its rank.
 #
 # Neither fits the directions. On a path the ends, N and NW, would be farthest apart; a complete graph ignores that NE
 # is between N and E. The right graph is a circle.
@@ -101,8 +101,8 @@ plt.show()
 # ## Automatic choice of the kernel
 #
 # `kernel="auto"` chooses the kernel by the space and reports the reason. The frequency-modulated kernel (Oh, Gavves &
-# Welling 2021) has a length-scale for each number and two hyperparameters for each graph: `beta` sets how similar its
-# levels are, `alpha` how much a distance in the numbers changes that.
+# Welling 2021) has a length-scale for each number, also the rank of an ordinal, and two hyperparameters for each graph:
+# `beta` sets how similar its levels are, `alpha` how much a distance in the numbers changes that.
 
 # %%
 gp = sl.GaussianProcess(encoders["circle"])
@@ -179,7 +179,7 @@ plt.show()
 #
 # The larger `beta`, the more alike are the levels of a graph. The scale depends on the graph: with the same `beta` the
 # ends of a long path are less alike than those of a short one. We therefore compare correlations, between the two
-# levels that are farthest apart: black and white frames behave alike, N and S do not.
+# levels that are farthest apart: black and white frames behave alike, N and S do not. Cleaning has a length-scale.
 
 # %%
 fit = graphs["circle"]
@@ -188,9 +188,9 @@ alike = {
     name: correlations(fit, [panels[0] | {name: first}, panels[0] | {name: last}])[0, 1]
     for name, (first, last) in far_apart.items()
 }
-summary = pd.DataFrame({"beta, median": np.median(fit.draws["beta"], axis=0)}, fit.encoder.graph_names)
-summary["correlation, farthest levels"] = pd.Series(alike)
-summary.round(2)
+labels = {h.name: h.labels for h in fit.kernel.hyperparameters(fit.encoder)}
+beta = pd.Series(np.median(fit.draws["beta"], axis=0), labels["beta"])
+pd.DataFrame({"beta, median": beta, "correlation, farthest levels": alike}).round(2)
 
 # %%
 import arviz as az
@@ -235,10 +235,9 @@ table
 
 # %% [markdown]
 # The circle is better than the complete graph by seven, which is several standard errors. The modulated kernel and the
-# plain product of the two parts differ less. The Matérn kernel has a column for each level of a category and treats an
-# ordinal as a number; it uses no graph. It cannot be distinguished from the best kernel here, since the standard error
-# is as large as the difference. The table is valid for these 28 observations only. Where k is above 0.7, the entry is
-# approximate.
+# plain product of the two parts, which takes the ordinal as a path, differ less. The Matérn kernel has a column for each
+# level of a category and uses no graph; it is the worst here. The table is valid for these 28 observations only. Where
+# k is above 0.7, the entry is approximate.
 
 # %% [markdown]
 # ## A conditional space

@@ -181,7 +181,7 @@ def test_a_study_without_its_sampler_has_the_model_of_its_last_fit(levels, quick
     url = f"sqlite:///{tmp_path / 'study.db'}"
     study = replicated(levels, quick, storage=url, study_name="s")
     loaded = optuna.load_study(study_name="s", storage=url)
-    with pytest.raises(DataError, match="'s' has no fit in a declared space and its sampler is"):
+    with pytest.raises(DataError, match="'s' has no fit yet, and is without the sampler that makes one"):
         _ = Result(loaded, levels).recommended
     tell(study, ask(study), 1.0)
     tell(study, ask(study), 1.0)
