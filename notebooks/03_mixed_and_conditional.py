@@ -235,9 +235,9 @@ table
 
 # %% [markdown]
 # The circle is better than the complete graph by seven, which is several standard errors. The modulated kernel and the
-# plain product of the two parts, which takes the ordinal as a path, differ less. The Matérn kernel has a column for each
-# level of a category and uses no graph; it is the worst here. The table is valid for these 28 observations only. Where
-# k is above 0.7, the entry is approximate.
+# plain product of the two parts, which takes the ordinal as a path, differ less. The Matérn kernel has a column for
+# each level of a category and uses no graph; it is the worst here. The table is valid for these 28 observations only.
+# Where k is above 0.7, the entry is approximate.
 
 # %% [markdown]
 # ## A conditional space
