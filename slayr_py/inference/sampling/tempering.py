@@ -221,10 +221,9 @@ def effective_numbers(draws: FloatArray, ancestors: NDArray[np.intp]) -> Effecti
 
     Its reciprocal estimates the variance of the mean, relative to that of the draws: without bias if relatives are
     independent, or if all lineages have equally many draws. As deviations are from the mean of the draws, the number
-    has the factor 1 - (sum of the squared shares of the lineages). If few lineages have most of the draws, their means
-    tell too little about the variance of a mean, and the effective number of lineages is returned. The standard error
-    is that of a sum of squares of independent normal variables, the sums of the lineages. See `numbers_of_moves` for
-    few lineages.
+    has the factor 1 - (sum of the squared shares of the lineages). The standard error is that of a sum of squares of
+    independent normal variables, the sums of the lineages. If few lineages have most of the draws, their means tell too
+    little about the variance of a mean: see `numbers_of_moves`.
 
     Parameters
     ----------
