@@ -537,7 +537,8 @@ def far_values_text(goal: Goal, observed: Observations) -> str:
     """Return which trials have values that are far worse than all others, and what becomes of them; empty if none."""
     parts = []
     if observed.penalties:
-        parts.append(_far_text(observed.penalties, goal, "Each counts as a failure: the study learns where they are"))
+        failed = "Each counts as a failure, unless failures='ignore': the study learns where they are"
+        parts.append(_far_text(observed.penalties, goal, failed))
     if observed.far.any():
         far = [number for number, far in zip(observed.numbers, observed.far, strict=True) if far]
         seen = goal.sign * np.max(goal.sign * observed.y[observed.far])
@@ -548,8 +549,8 @@ def far_values_text(goal: Goal, observed: Observations) -> str:
 def _far_text(numbers: Sequence[int], goal: Goal, instead: str) -> str:
     of_objective = "" if goal.is_only else f" of objective {goal.name!r}"
     return (
-        f"{trials_text(numbers)}: the value{of_objective} is over {GAP:g} times as far from the best one as those of "
-        f"all others, which would look equal beside it. {instead}"
+        f"{trials_text(numbers)}: the value{of_objective} is over {GAP:g} times as far from the best one as all "
+        f"others. Beside it, they would look equal to the model. {instead}"
     )
 
 
