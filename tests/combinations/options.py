@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from combinations import fit_laws, study_laws
-from combinations.scenarios import POINTS, Scenario, branching_space, real_space
+from combinations.scenarios import POINTS, Scenario, space_of
 from testing_kernels import pretrained
 
 import slayr_py as sl
@@ -44,8 +44,8 @@ class Option:
 
 
 @cache  # a kernel keeps its features
-def learned_kernel(has_conditions: bool, *parts: object) -> Pretrained:
-    return pretrained(branching_space() if has_conditions else real_space(), *parts)
+def learned_kernel(has_conditions: bool, has_levels: bool, *parts: object) -> Pretrained:
+    return pretrained(space_of(None, has_conditions, has_levels), *parts)
 
 
 def changing(**changes: object) -> Callable[[Scenario], Scenario]:
@@ -54,10 +54,10 @@ def changing(**changes: object) -> Callable[[Scenario], Scenario]:
 
 def with_learned_kernel(scenario: Scenario) -> Scenario:
     """Use a pre-trained kernel, in an expression if there is one."""
-    has_conditions = scenario.branches
+    kinds = (scenario.branches, scenario.levels)
     if scenario.kernel == "auto":
-        return replace(scenario, kernel=learned_kernel(has_conditions, (0, 1, 2)))
-    learned = {"PRE": learned_kernel(has_conditions, 2, None)}
+        return replace(scenario, kernel=learned_kernel(*kinds, (0, 1, 2)))
+    learned = {"PRE": learned_kernel(*kinds, 2, None)}
     return replace(scenario, kernel=Composite(f"{scenario.kernel} + PRE", learned))
 
 
@@ -74,7 +74,7 @@ def with_another_kernel(scenario: Scenario) -> Scenario:
 
 def with_inducing_points(scenario: Scenario) -> Scenario:
     """Use a kernel of sparse fits, and every configuration as an inducing point: the fit is then exact."""
-    is_automatic = scenario.kernel == "auto" and scenario.branches
+    is_automatic = scenario.kernel == "auto" and (scenario.branches or scenario.levels)
     return replace(scenario, inducing=POINTS, kernel="MAT32" if is_automatic else scenario.kernel)
 
 
@@ -84,6 +84,12 @@ OPTIONS = (
         changing(branches=True),
         ("space",),
         in_fits=(fit_laws.an_inactive_parameter_does_not_matter,),
+    ),
+    Option(
+        "levels",
+        changing(levels=True),
+        ("space",),
+        in_fits=(fit_laws.an_ordinal_is_the_integer_of_its_rank,),
     ),
     Option(
         "chosen scale",

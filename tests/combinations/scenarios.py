@@ -15,7 +15,7 @@ import optuna
 import pandas as pd
 from combinations import textbook
 from combinations.textbook import Mixture
-from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float, Integer
 from optuna.trial import FrozenTrial, TrialState
 
 import slayr_py as sl
@@ -37,6 +37,7 @@ PRIORS = {"sigma_n": sl.LogNormal(-2.0, 0.5)}  # the default differs between fit
 PRIOR_BETA = 90.0
 FAILING = (3, 6)  # numbers of the trials that fail
 PRUNED = (4, 7)  # numbers of the trials that are pruned
+SIZES = ["s", "m", "l", "xl"]
 RESCALED = "rescaled"  # name of a space whose studies choose a logarithmic scale
 PENALISED = 1  # number of the trial with a penalty
 PENALTY = 1e7
@@ -80,23 +81,28 @@ def chosen_by_name(
 
 
 @cache
-def real_space(name: str | None = None) -> ConfigurationSpace:
-    return ConfigurationSpace(name, space={"x": (0.0, 1.0), "z": (-5.0, 10.0)})
-
-
-@cache
-def branching_space(name: str | None = None) -> ConfigurationSpace:
+def space_of(
+    name: str | None = None, branches: bool = False, levels: bool = False, counted: bool = False
+) -> ConfigurationSpace:
+    """Return a space of two numbers, perhaps with a condition, and with a category and an ordinal or its rank."""
     space = ConfigurationSpace(name, space={"x": (0.0, 1.0), "z": (-5.0, 10.0)})
-    kind = Categorical("kind", ["a", "b"])
-    depth = Float("depth", (0.0, 1.0))
-    space.add(kind, depth)
-    space.add(EqualsCondition(depth, kind, "b"))
+    if branches:
+        kind = Categorical("kind", ["a", "b"])
+        depth = Float("depth", (0.0, 1.0))
+        space.add(kind, depth)
+        space.add(EqualsCondition(depth, kind, "b"))
+    if levels:
+        size = Integer("size", (0, len(SIZES) - 1)) if counted else Categorical("size", SIZES, ordered=True)
+        space.add(Categorical("colour", ["red", "green", "blue"]), size)
     return space
 
 
 def function(config: Mapping[str, Any]) -> float:
     """Return a value near 100, so that centre and scale matter."""
-    return 100 + 8 * np.sin(5 * config["x"]) + 0.5 * config["z"] + 3 * config.get("depth", 0.4)
+    size = config.get("size", 0)
+    rank = SIZES.index(size) if isinstance(size, str) else size
+    colour = 1.5 * (config.get("colour") == "blue")
+    return 100 + 8 * np.sin(5 * config["x"]) + 0.5 * config["z"] + 3 * config.get("depth", 0.4) - 2 * rank + colour
 
 
 class Told(NamedTuple):
@@ -118,6 +124,10 @@ class Scenario:
     ----------
     order : sequence of int
         Order of the observations.
+    levels : bool
+        Whether the space has a category and an ordinal.
+    counted : bool
+        Whether the ordinal is an integer instead, its rank.
     scale, shift : float
         Change of the unit of the values.
     constraint : float
@@ -139,6 +149,8 @@ class Scenario:
     """
 
     branches: bool = False
+    levels: bool = False
+    counted: bool = False
     rescaled: bool = False
     kernel: Kernel | Stack | str = "auto"
     warp: str = "none"
@@ -171,7 +183,7 @@ class Scenario:
     @property
     def space(self) -> ConfigurationSpace:
         name = RESCALED if self.rescaled else None
-        return branching_space(name) if self.branches else real_space(name)
+        return space_of(name, self.branches, self.levels, self.counted)
 
     @cached_property
     def encoder(self) -> Encoder:
