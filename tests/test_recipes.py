@@ -201,7 +201,6 @@ def test_constraints_of_asked_trials(names):
     assert names["study"].best_trial.params["layers"] <= 2
 
 
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # of fork, since Python 3.12
 @recipe("Choose from a list")
 def test_choose_from_a_list(names):
     trials = names["study"].trials
@@ -211,6 +210,7 @@ def test_choose_from_a_list(names):
     assert names["study"].best_value == min(map(names["objective"], listed))
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # of fork, since Python 3.12
 @recipes(*(("Several evaluations at a time", i) for i in (0, 1)), ("Evaluations that take too long", 0), ("Dask", 0))
 def test_evaluations_elsewhere(names):
     assert set(names["result"].trials["state"]) == {"COMPLETE"} and len(names["result"].trials) >= 6

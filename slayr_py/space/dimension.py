@@ -146,6 +146,11 @@ class Dimension:
         return not self.levels
 
     @property
+    def width(self) -> int:
+        """Largest unit value, at least 1: 1 of a real parameter, the index of the last level of others."""
+        return max(len(self.levels) - 1, 1)
+
+    @property
     def column_names(self) -> list[str]:
         """Names of its columns in ``Encoded.columns``: its own, or ``act[relu]`` for each level of a category."""
         return [f"{self.name}[{level}]" for level in self.levels] if self.kind == "categorical" else [self.name]

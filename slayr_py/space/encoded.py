@@ -62,8 +62,7 @@ class Encoded:
             if dimension.kind == "categorical":
                 parts.append((column[:, None] == np.arange(len(dimension.levels))) & on[:, None])
             else:
-                width = max(len(dimension.levels) - 1, 1)
-                parts.append(np.where(on, column / width, 0.5)[:, None])
+                parts.append(np.where(on, column / dimension.width, 0.5)[:, None])
         return _read_only(np.ascontiguousarray(np.hstack(parts), dtype=np.float64))
 
     @cached_property
@@ -84,8 +83,8 @@ class Encoded:
         if layout is self.encoder:
             return self
         pairs = zip(self.encoder.dimensions, layout.dimensions, strict=True)
-        widths = [d.upper if other.is_real and not d.is_real else 1.0 for d, other in pairs]
-        return Encoded(self.unit_values / np.array(widths), self.active, layout)
+        widths = [1 if other is d else d.width for d, other in pairs]
+        return Encoded(self.unit_values / widths, self.active, layout)
 
     @cached_property
     def vertices(self) -> NDArray[np.int64]:

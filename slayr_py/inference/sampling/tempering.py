@@ -164,24 +164,22 @@ def _attempt(target: _Target, n: int, smallest_ess: float, rng: np.random.Genera
     reached = largest if b == 1 else np.inf  # another distribution than the posterior fails the check
     lineages = effective_lineages(particles.ancestors)
     path = [particles.x]
-    last = [particles.x] * _LAST
     ess = 1.0
     most = _MOST_NEAR if reached <= PARETO_K_LIMIT else 0
     for moves in range(1, 1 + most):
         particles.move(b, rng)
         path.append(particles.x)
-        last = [*last, particles.x][-_LAST:]
         if lineages < _FEWEST_LINEAGES:
             numbers = numbers_of_moves(np.array(path), lineages)
         else:
-            numbers = effective_numbers(np.concatenate(last), np.tile(particles.ancestors, _LAST))
+            numbers = effective_numbers(np.concatenate(path[-_LAST:]), np.tile(particles.ancestors, _LAST))
         ess = numbers.smallest
         slow = ess < _SLOWEST * smallest_ess * moves / _MOST_MOVES
         late = moves >= _MOST_MOVES and ess < _NEAR * smallest_ess
         if ess >= smallest_ess or (slow and moves >= _FEWEST_MOVES) or late:
             break
-    rows = np.linspace(0, _LAST * m - 1, n).round().astype(np.intp)
-    draws = target.points(np.concatenate(last)[rows])
+    last = np.concatenate([path[0], *path][-_LAST:])  # twice the same without a move
+    draws = target.points(last[np.linspace(0, len(last) - 1, n).round().astype(np.intp)])
     return Tempered(draws, reached, ess, temperatures, particles.moves)
 
 

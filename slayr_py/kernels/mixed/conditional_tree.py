@@ -121,7 +121,7 @@ class Tree:
     def inputs(self, points: Encoded) -> FloatArray:
         """Return unit values, with the ranks of ordinals scaled to [0, 1], (n_points, n)."""
         dimensions = [self.encoder.dimensions[i] for i in self.positions]
-        widths = np.array([max(len(d.levels) - 1, 1) if d.kind == "ordinal" else 1 for d in dimensions])
+        widths = np.array([d.width if d.kind == "ordinal" else 1 for d in dimensions])
         return np.ascontiguousarray(points.unit_values[:, self.positions] / widths)
 
     def activity(self, points: Encoded) -> FloatArray:

@@ -511,12 +511,12 @@ def violated_by_all(study: Study) -> dict[str, float]:
 
     Without a bound of the user, a number of another meaning may have been taken for an excess.
     """
-    if stored(study.user_attrs, BOUNDS_KEY):
-        return {}
     complete = trials_of(study, (TrialState.COMPLETE,))
+    if len(complete) < _ENOUGH_TO_WARN or stored(study.user_attrs, BOUNDS_KEY):
+        return {}
     excesses = {name: [t.constraints.get(name, math.inf) for t in complete] for name in _constraint_names(complete)}
     smallest = {name: min(values) for name, values in sorted(excesses.items())}
-    return {name: least for name, least in smallest.items() if least > 0} if len(complete) >= _ENOUGH_TO_WARN else {}
+    return {name: least for name, least in smallest.items() if least > 0}
 
 
 def trial_configuration(trial: FrozenTrial, space: ConfigurationSpace) -> Configuration | None:
