@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import optuna
-from ConfigSpace import ConfigurationSpace
-from ConfigSpace.hyperparameters import FloatHyperparameter
+from ConfigSpace import ConfigurationSpace, Integer
+from ConfigSpace.hyperparameters import FloatHyperparameter, OrdinalHyperparameter
 
 import slayr_py as sl
 from benchmarks.common.peers import fit_saas
@@ -66,8 +66,27 @@ def initial_design(space: ConfigurationSpace, seed: int, within: Sequence[str] =
     return list(distinct.values())
 
 
+def ordinals_of(space: ConfigurationSpace) -> dict[str, list[Any]]:
+    """Return the levels of the ordinals by name."""
+    return {name: list(p.sequence) for name, p in space.items() if isinstance(p, OrdinalHyperparameter)}
+
+
+def with_ranks(space: ConfigurationSpace, ordinals: Mapping[str, Sequence[Any]]) -> ConfigurationSpace:
+    """Return the space with the rank of each ordinal, an integer from 0.
+
+    Raises
+    ------
+    ValueError
+        The space has conditions.
+    """
+    if space.conditions:
+        raise ValueError(f"a space with ordinals ({', '.join(ordinals)}) must not have conditions")
+    ranks = {name: Integer(name, (0, len(levels) - 1)) for name, levels in ordinals.items()}
+    return ConfigurationSpace([ranks.get(name, parameter) for name, parameter in space.items()])
+
+
 class Optuna:
-    """A study with one of Optuna's samplers."""
+    """A study with one of Optuna's samplers, to which an ordinal is the integer of its rank."""
 
     packages = ("optuna", "torch")
     own_design = False
@@ -75,22 +94,25 @@ class Optuna:
     conditional = True
 
     def __init__(self, sampler: optuna.samplers.BaseSampler, space: ConfigurationSpace) -> None:
-        self.space = space
+        self.ordinals = {} if isinstance(sampler, StanGPSampler) else ordinals_of(space)
+        self.space = with_ranks(space, self.ordinals) if self.ordinals else space
         self.study = optuna.create_study(sampler=sampler)
         self.open: list[optuna.Trial] = []
         self.rhat: float | None = None
 
     def ask(self) -> dict[str, Any]:
         self.open.append(self.study.ask())
-        return suggest_all(self.open[-1], self.space)
+        params = suggest_all(self.open[-1], self.space)
+        return params | {name: levels[params[name]] for name, levels in self.ordinals.items()}
 
     def tell(self, params: Mapping[str, Any], value: float, constraints: Mapping[str, float] | None = None) -> None:
+        params = {**params, **{name: levels.index(params[name]) for name, levels in self.ordinals.items()}}
         trial = next((trial for trial in self.open if trial.params == params), None)
         if trial is None:
             distributions = space_to_distributions(self.space)
             own = {name: distributions[name] for name in params}
             told = optuna.trial.create_trial(
-                params=dict(params), distributions=own, value=value, constraints=dict(constraints or {})
+                params=params, distributions=own, value=value, constraints=dict(constraints or {})
             )
             self.study.add_trial(told)
         else:

