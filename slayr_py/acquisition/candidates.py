@@ -165,12 +165,20 @@ def perturb(
 def enumeration(encoder: Encoder, fixed: Fixed | None = None) -> FloatArray | None:
     """Return all genotypes of a space with the fixed values, or None if there are too many."""
     known = {} if fixed is None else dict(zip(fixed.columns.tolist(), fixed.unit_values, strict=True))
-    free = [d for j, d in enumerate(encoder.dimensions) if j not in known]
-    sizes = [np.inf if d.kind == "float" else d.upper - d.lower + 1 for d in free]
+    axes = [(choice.columns, choice.unit_values[choice.having(fixed)]) for choice in encoder.choices]
+    for j in np.flatnonzero(~encoder.listed):
+        d = encoder.dimensions[j]
+        if j in known:
+            values = np.array([known[j]])
+        elif d.kind == "float" or d.upper - d.lower >= _ENUMERATED:
+            return None
+        else:
+            values = d.unit_values(np.arange(d.lower, d.upper + 1))
+        axes.append((np.array([j]), values[:, None]))
+    sizes = [len(rows) for _, rows in axes]
     if np.prod(sizes, dtype=np.float64) > _ENUMERATED:
         return None
-    axes = [
-        np.array([known[j]]) if j in known else d.unit_values(np.arange(d.lower, d.upper + 1))
-        for j, d in enumerate(encoder.dimensions)
-    ]
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    genotypes = np.empty((int(np.prod(sizes)), len(encoder.dimensions)))
+    for (columns, rows), chosen in zip(axes, np.indices(sizes).reshape(len(sizes), -1), strict=True):
+        genotypes[:, columns] = rows[chosen]
+    return genotypes

@@ -104,12 +104,13 @@ class Landscape:
         # integer in a constraint on inputs: the floats of the constraint depend on its value.
         parents = {name for ancestors in self.encoder.ancestors.values() for name in ancestors}
         discrete = parents | self.encoder.constrained
-        return np.array(
+        continuous = np.array(
             [
                 d.kind == "float" or (self.relaxed and d.kind == "integer" and d.name not in discrete)
                 for d in self.encoder.dimensions
             ]
         )
+        return continuous & ~self.encoder.listed
 
     @cached_property
     def free(self) -> NDArray[np.bool_]:

@@ -100,7 +100,8 @@ def _stride(landscape: Landscape, points: FloatArray, neighbours: FloatArray, va
     the continuous search, they may be thousands of steps from their best value.
     """
     steps = neighbours - points
-    integer = ~np.any(steps[:, [not d.is_real for d in landscape.encoder.dimensions]], axis=1)
+    encoder = landscape.encoder
+    integer = ~np.any(steps[:, [not d.is_real for d in encoder.dimensions] | encoder.listed], axis=1)
     long = integer & (np.abs(steps).max(axis=1) < _SMALL)
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.min(np.where(steps == 0, np.inf, np.where(steps > 0, 1 - points, -points) / steps), axis=1)

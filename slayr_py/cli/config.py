@@ -13,6 +13,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import typer
 from ConfigSpace import ConfigurationSpace
 
 from slayr_py.acquisition import (
@@ -22,10 +24,12 @@ from slayr_py.acquisition import (
     names as acquisition_names,
 )
 from slayr_py.cli.checks import ConfigError, Types, check_keys, check_names
+from slayr_py.cli.csv_files import read_parameters
 from slayr_py.cli.inline_space import inline_space, read_space
 from slayr_py.cli.keys import check_section, check_sections
 from slayr_py.cli.objective import command_objective, function_objective
-from slayr_py.errors import DataError
+from slayr_py.display import printable
+from slayr_py.errors import DataError, listed
 from slayr_py.kernels import Kernel, Prior, from_name as kernel_from_name, prior_from_dict
 from slayr_py.search import KernelSearch
 from slayr_py.space import Encoder
@@ -88,6 +92,8 @@ def load_config(path: Path, has_objective: bool = True) -> Config:
     gp = check_section(document.get("gp", {}), "gp")
     space = Encoder(_space(document["space"], path.parent), document.get("graphs"))
     options = {key: value for key, value in study.items() if key not in _NOT_OPTIONS}
+    if "within" in study:
+        options["within"] = [_constraint(each, path.parent, space) for each in study["within"]]
     if "prior" in study:
         options["prior"] = _beliefs(study["prior"])
     if "stop" in study:
@@ -143,6 +149,16 @@ def _space(table: Mapping[str, Any], folder: Path) -> ConfigurationSpace:
             )
         return read_space(folder / table["file"])
     return inline_space(table)
+
+
+def _constraint(text: str, folder: Path, encoder: Encoder) -> str | pd.DataFrame:
+    """Return a constraint on inputs, or of the name of a CSV file the columns of its table that are parameters."""
+    if not text.endswith(".csv"):
+        return text
+    table = read_parameters(folder / text, encoder)
+    if others := [name for name in table if name not in encoder.names]:
+        typer.echo(printable(f"note: {text} has columns that are not parameters: {listed(others)}"), err=True)
+    return table.drop(columns=others)
 
 
 def _stop(table: Mapping[str, Any]) -> Regret:

@@ -1,4 +1,4 @@
-"""Read CSV tables: the data of ``slayr fit`` and ``slayr search``, and related data of ``slayr optimize``."""
+"""Read CSV tables: data to fit, related data, and lists of configurations."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def read_table(path: Path, types: Mapping[str, type] | None = None) -> pd.DataFr
     return table
 
 
-def read_related_data(path: Path, encoder: Encoder) -> pd.DataFrame:
-    """Read related data: a column per parameter and one of values; rows count from 1.
+def read_parameters(path: Path, encoder: Encoder) -> pd.DataFrame:
+    """Read a table with columns of parameters; rows count from 1.
 
     Levels that are texts are read as texts, also if they look like numbers.
 

@@ -67,7 +67,9 @@ STUDY = {
         "past experiments have columns of these names.",
     ),
     "within": Key(
-        '["x1 + x2 + x3 == 1"]', "Constraints on parameters, which all suggestions satisfy: comparisons of arithmetic."
+        '["x1 + x2 + x3 == 1"]',
+        "Constraints on parameters, which all suggestions satisfy: comparisons of arithmetic. The name of a CSV table, "
+        '"stock.csv", allows its rows only, in the parameters that are its columns.',
     ),
     "prior": Key(
         '{ lr = { family = "LogNormal", mu = -7.0, sigma = 1.0 }, act = { relu = 0.7, leaky = 0.2, tanh = 0.1 } }',
@@ -184,7 +186,7 @@ def _is_option(key: str, value: object) -> bool:
     """Return whether the value of a key that may be an option is hardly a parameter."""
     if not isinstance(value, list):
         return isinstance(value, bool | int | float | str)
-    texts = {"directions": "minimize|maximize", "constraints": ".+[<>=].+", "within": ".+[<>=].+"}
+    texts = {"directions": "minimize|maximize", "constraints": ".+[<>=].+", "within": r".+[<>=].+|.+\.csv"}
     return key in texts and all(isinstance(each, str) and re.fullmatch(texts[key], each) for each in value)
 
 

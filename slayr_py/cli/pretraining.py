@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from slayr_py.cli.checks import ConfigError
-from slayr_py.cli.csv_files import read_related_data
+from slayr_py.cli.csv_files import read_parameters
 from slayr_py.cli.keys import check_section
 from slayr_py.errors import DataError, SpaceError, did_you_mean
 from slayr_py.kernels import Kernel, Matern
@@ -28,7 +28,7 @@ def learn_kernel(table: Mapping[str, Any], folder: Path, encoder: Encoder) -> Ke
     check_section(table, "pretrain")
     if "data" not in table:
         raise ConfigError('[pretrain] needs data = "FILE.csv": a column for each parameter and one for the value')
-    related = read_related_data(folder / table["data"], encoder)
+    related = read_parameters(folder / table["data"], encoder)
     column = table.get("column", "value")
     if column not in related:
         raise ConfigError(

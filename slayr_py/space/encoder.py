@@ -35,7 +35,18 @@ from slayr_py.space.reading import check_rules, read, rows_of
 from slayr_py.space.rules import BoolArray, clause_text
 from slayr_py.space.spread import spread
 from slayr_py.space.vectors import Vectors
-from slayr_py.space.within import Region, Within, along_faces, draw, integer_exchanges, read_within, repair, why_empty
+from slayr_py.space.within import (
+    Choice,
+    Region,
+    Rows,
+    Within,
+    along_faces,
+    draw,
+    integer_exchanges,
+    read_within,
+    repair,
+    why_empty,
+)
 
 _FIRST_POINTS = 8  # binary logarithm of the number of Sobol points that are searched first for fixed values
 _POOL = 512  # points from which a design inside constraints is chosen
@@ -60,11 +71,13 @@ class Encoder(Layout):
         ``[("relu", "gelu"), ("gelu", "tanh", 0.5)]``. A networkx graph must be undirected and connected, its nodes are
         the levels ("None" for None), and its edges may have a positive ``weight``. An integer with a graph becomes an
         ordinal.
-    within : sequence of str, Linear or callable, optional
+    within : sequence of str, Linear, callable or DataFrame, or a DataFrame, optional
         Constraints on the parameters, which every suggested configuration satisfies: linear ones such as
         ``"x1 + x2 + x3 == 1"``, other comparisons such as ``"temperature * time <= 6000"``, or functions that take a
         configuration and return whether it is allowed. A comparison does not apply where one of its parameters is
-        inactive. Configurations from elsewhere may violate them: see `inside`.
+        inactive. A DataFrame, alone or among them, is a list of what can be evaluated: suggested configurations have
+        one of its rows in the parameters that are its columns. Configurations from elsewhere may violate the
+        constraints: see `inside`.
 
     Raises
     ------
@@ -93,7 +106,9 @@ class Encoder(Layout):
         self._declared = self.dimensions
         self._vectors = Vectors(self.space, self.dimensions)
         constraints = () if within is None else read_within(within)
-        self.region = Region(self.space, self.dimensions, constraints) if constraints else None
+        choices = [Choice.of(each, self.space, self.dimensions) for each in constraints if isinstance(each, Rows)]
+        others = [each for each in constraints if not isinstance(each, Rows)]
+        self.region = Region(self.space, self.dimensions, others, choices) if constraints else None
         if self.region is not None:
             self._check_region(self.region)
 
@@ -177,25 +192,43 @@ class Encoder(Layout):
         encoded : Encoded
         allowed : (n,) bool
             False where a forbidden clause holds, a fixed parameter is inactive, or a constraint on inputs does not
-            hold: floats are moved to the nearest numbers that satisfy the constraints, if there are any.
+            hold: lists get the nearest rows that have the fixed values, and floats are moved to the nearest numbers
+            that satisfy the constraints, if there are any.
         """
-        encoded, allowed = self._resolve(genotype, fixed)
         if self.region is None:
-            return encoded, allowed
+            return self._resolve(genotype, fixed)
+        genotype, rows = self.region.snapped(genotype, fixed)
+        encoded, allowed = self._with_rows(*self._resolve(genotype, fixed), rows)
         numbers = self._numbers(encoded)
         comparisons = self.region.comparisons
         outside = ~comparisons.holds(numbers, encoded.active)
         if outside.any():
             floats = encoded.active & [d.kind == "float" for d in self.dimensions]
-            numbers = repair(comparisons, numbers, encoded.active, floats & self.free(fixed))
+            movable = floats & self.free(fixed) & ~self.region.listed
+            numbers = repair(comparisons, numbers, encoded.active, movable)
             moved = self._to_units(numbers, encoded.unit_values)
             moved = np.where(encoded.active & comparisons.read & outside[:, None], moved, genotype)
-            encoded, allowed = self._resolve(moved, fixed)  # a moved parameter may have activated another one
+            # A moved parameter may have activated another one.
+            encoded, allowed = self._with_rows(*self._resolve(moved, fixed), rows)
             numbers = self._numbers(encoded)
             allowed = allowed & comparisons.holds(numbers, encoded.active)
         inside = allowed.copy()
         inside[allowed] = self.region.functions.holds(numbers[allowed], encoded.active[allowed])  # may take long
         return encoded, inside
+
+    def _with_rows(
+        self, encoded: Encoded, allowed: BoolArray, rows: Sequence[NDArray[np.intp]]
+    ) -> tuple[Encoded, BoolArray]:
+        """Return configurations with the exact numbers of rows (n,) of each list; none is allowed without a row."""
+        if not rows:
+            return encoded, allowed
+        assert self.region is not None
+        raw = self._numbers(encoded)
+        for choice, chosen in zip(self.region.choices, rows, strict=True):
+            if not len(chosen):
+                return encoded, np.zeros_like(allowed)
+            raw[:, choice.columns] = choice.numbers[chosen]
+        return Encoded(encoded.unit_values, encoded.active, self, raw), allowed
 
     def rescaled(self, names: Collection[str]) -> Encoder:
         """Return the encoder with logarithmic scales of these numbers, which the space declares linear.
@@ -221,7 +254,7 @@ class Encoder(Layout):
         other.dimensions = tuple(on.get(d.name) or d for d in self._declared)
         other._vectors = Vectors(self.space, other.dimensions)
         if self.region is not None:
-            other.region = Region(self.space, other.dimensions, self.region.constraints)
+            other.region = Region(self.space, other.dimensions, self.region.constraints, self.region.choices)
         return other
 
     def _from_numbers(self, numbers: FloatArray, configs: Encoded) -> Encoded:
@@ -323,8 +356,13 @@ class Encoder(Layout):
                 raise SpaceError(
                     f"{where}parameter {name!r} has a value although it is inactive: {condition} cannot hold"
                 )
+        for choice in self.choices:
+            if not len(choice.having(fixed)):
+                shown = {name: v for name, v in fixed.values.items() if name in choice.rows.columns}
+                raise SpaceError(f"{where}no row of a table in within= has the values {shown}; leave one out")
         if self.region is not None and len(possible):
-            why = why_empty(self.region, self._numbers(encoded)[possible], encoded.active[possible], self.free(fixed))
+            free = self.free(fixed) & ~self.region.listed
+            why = why_empty(self.region, self._numbers(encoded)[possible], encoded.active[possible], free)
             raise SpaceError(f"{where}with the values {dict(fixed.values)}, {why}, or leave a value out")
         raise SpaceError(f"{where}no configuration of the space has the values {dict(fixed.values)}; leave one out")
 
@@ -385,10 +423,12 @@ class Encoder(Layout):
     def _into_region(self, genotypes: FloatArray, rng: np.random.Generator, fixed: Fixed | None) -> FloatArray:
         if self.region is None:
             return genotypes
+        genotypes = self.region.with_random_rows(genotypes, rng, fixed)
         encoded, _ = self._resolve(genotypes, fixed)
-        real = encoded.active & [d.is_real for d in self.dimensions]
+        real = encoded.active & [d.is_real for d in self.dimensions] & ~self.region.listed
         drawn = draw(self.region, self._numbers(encoded), encoded.active, real & self.free(fixed), rng)
-        return np.where(encoded.active & self.region.read, self._to_units(drawn, encoded.unit_values), genotypes)
+        moved = encoded.active & self.region.read & ~self.region.listed
+        return np.where(moved, self._to_units(drawn, encoded.unit_values), genotypes)
 
     def _spread_inside(self, n: int, rng: np.random.Generator, fixed: Fixed | None) -> list[Configuration]:
         pool: Encoded | None = None
@@ -418,14 +458,24 @@ class Encoder(Layout):
 
     @property
     def constrained(self) -> frozenset[str]:
-        """Names of the parameters that comparisons among the constraints on inputs read."""
-        read = () if self.region is None else self.region.read
+        """Names of the parameters that comparisons among the constraints on inputs read, or that a list has."""
+        read = () if self.region is None else self.region.read | self.region.listed
         return frozenset(d.name for d, is_read in zip(self.dimensions, read, strict=False) if is_read)
 
     @property
     def within(self) -> list[Any]:
-        """Constraints on inputs as plain JSON: texts, and ``{"function": name}`` for functions."""
+        """Constraints on inputs as plain JSON: texts, ``{"function": name}`` for functions, ``{"rows": columns}``."""
         return [] if self.region is None else self.region.stored
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """Lists, of each of which a configuration has a row."""
+        return () if self.region is None else self.region.choices
+
+    @property
+    def listed(self) -> BoolArray:
+        """Parameters that are columns of a list, (D,)."""
+        return np.zeros(len(self.dimensions), dtype=np.bool_) if self.region is None else self.region.listed
 
     @cached_property
     def unconstrained(self) -> Encoder:
@@ -477,7 +527,8 @@ class Encoder(Layout):
         n = _CHECKED
         while not self.inside(encoded := self.resolve(self.uniform(n, rng))[0]).any():
             if n >= _TRIED or not self._compares(encoded):
-                raise SpaceError(why_empty(region, self._numbers(encoded), encoded.active, self.free(None)))
+                free = self.free(None) & ~region.listed
+                raise SpaceError(why_empty(region, self._numbers(encoded), encoded.active, free))
             n *= 2
 
     def _compares(self, configs: Encoded) -> bool:

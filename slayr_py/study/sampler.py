@@ -91,10 +91,10 @@ class StanGPSampler(BaseSampler):
         Parameters that keep these values in the suggestions of this sampler: the acquisition is maximised over the
         others, and improvement is measured from the best configuration with these values. The space of the study does
         not change, and trials with other values inform the model.
-    within : sequence of str, Linear or callable, optional
+    within : sequence of str, Linear, callable or DataFrame, or a DataFrame, optional
         Constraints on the parameters that every suggestion satisfies, such as ``"x1 + x2 + x3 == 1"`` or
-        ``"temperature * time <= 6000"``, or functions that take a configuration and return whether it is allowed: see
-        `Encoder`. A study stores the texts, and the names of functions.
+        ``"temperature * time <= 6000"``, functions that take a configuration and return whether it is allowed, or
+        tables of what can be evaluated: see `Encoder`. A study stores the texts, the names of functions, and the rows.
     prior : mapping of str to Prior or weights, or "space", optional
         Belief about the location of the optimum, as in ``prior={"lr": sl.LogNormal(-7, 1), "optimizer": {"adam": 0.7,
         "sgd": 0.3}}``: a distribution of a number, truncated to its range, or positive weights of all levels or
@@ -373,7 +373,7 @@ def within_of(study: Study) -> Within | None:
     """Return the constraints on inputs of a study's sampler, with their functions; None if there are none."""
     declared = declared_space_of(study)
     region = None if declared is None else declared.encoder.region
-    return None if region is None else region.constraints
+    return None if region is None else region.given
 
 
 def forgotten_functions(study: Study) -> str:

@@ -15,6 +15,7 @@ from slayr_py.cli.config import load_config
 from slayr_py.errors import DataError, SlayrError
 from slayr_py.kernels import LogNormal, Matern
 from slayr_py.search import KernelSearch
+from slayr_py.space import Encoder
 from slayr_py.study import LOOP_OPTIONS, create_study
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -348,3 +349,14 @@ def test_the_examples_load_and_evaluate(name, monkeypatch):
     first = config.objective(configuration)
     second = config.objective(configuration)
     assert first == second > 0
+
+
+def test_a_table_of_rows_among_the_constraints(tmp_path, capsys):
+    (tmp_path / "stock.csv").write_text("name,mass,code\nx,120.5,01\ny,99.5,02\nz,120.5,02\n")
+    (tmp_path / "c.toml").write_text(
+        '[space]\nmass = [50.0, 200.0]\ncode = ["01", "02"]\n[study]\nwithin = ["stock.csv", "mass <= 110"]\n'
+    )
+    config = load_config(tmp_path / "c.toml", has_objective=False)
+    encoder = Encoder(config.space.space, within=config.options["within"])
+    assert capsys.readouterr().err == "note: stock.csv has columns that are not parameters: name\n"
+    assert [dict(each) for each in encoder.sobol(3, 1)] == [{"mass": 99.5, "code": "02"}]

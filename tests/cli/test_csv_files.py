@@ -8,7 +8,7 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
 import slayr_py as sl
-from slayr_py.cli.csv_files import read_related_data, read_table
+from slayr_py.cli.csv_files import read_parameters, read_table
 from slayr_py.space import Encoder
 from slayr_py.study import has_only_proposals, read_experiments
 from slayr_py.study.run.history import read_history
@@ -235,5 +235,5 @@ def test_empty_rows_are_left_out_and_rows_keep_their_numbers(tmp_path, capsys):
     table = read_table(tmp_path / "t.csv")
     assert table.to_dict("list") == {"x": [0.5, 0.7], "n": [1, 2], "y": [1, 2]} and table.index.tolist() == [0, 2]
     assert "t.csv has 2 empty rows, left out" in capsys.readouterr().err
-    related = read_related_data(tmp_path / "t.csv", Encoder(ConfigurationSpace({"x": (0.0, 1.0)})))
+    related = read_parameters(tmp_path / "t.csv", Encoder(ConfigurationSpace({"x": (0.0, 1.0)})))
     assert related.index.tolist() == [1, 3]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from combinations import fit_laws, study_laws
-from combinations.scenarios import POINTS, Scenario, space_of
+from combinations.scenarios import POINTS, ROWS, Scenario, space_of
 from testing_kernels import pretrained
 
 import slayr_py as sl
@@ -50,6 +50,10 @@ def learned_kernel(has_conditions: bool, has_levels: bool, *parts: object) -> Pr
 
 def changing(**changes: object) -> Callable[[Scenario], Scenario]:
     return lambda scenario: replace(scenario, **changes)
+
+
+def adding_within(constraint: object) -> Callable[[Scenario], Scenario]:
+    return lambda scenario: replace(scenario, within=[*(scenario.within or ()), constraint])
 
 
 def with_learned_kernel(scenario: Scenario) -> Scenario:
@@ -186,10 +190,17 @@ OPTIONS = (
     ),
     Option(
         "constraints on inputs",
-        changing(within=("z + 2*x <= 4",)),
+        adding_within("z + 2*x <= 4"),
         ("within",),
         in_fits=None,
         in_studies=(study_laws.constraints_on_inputs_hold,),
+    ),
+    Option(
+        "list of rows",
+        adding_within(ROWS),
+        ("within",),
+        in_fits=None,
+        in_studies=(study_laws.every_configuration_has_a_row,),
     ),
     Option(
         "knowledge of the optimum",

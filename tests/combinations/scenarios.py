@@ -39,6 +39,9 @@ FAILING = (3, 6)  # numbers of the trials that fail
 PRUNED = (4, 7)  # numbers of the trials that are pruned
 SIZES = ["s", "m", "l", "xl"]
 RESCALED = "rescaled"  # name of a space whose studies choose a logarithmic scale
+_X = np.append(0.5, np.arange(0.05, 1.0, 0.1)).round(2)
+_Z = [-4.2, -1.3, 0.4, 1.5, 2.5, 7.1]
+ROWS = pd.DataFrame({"x": np.repeat(_X, len(_Z)), "z": np.tile(_Z, len(_X))})  # what an option with a list allows
 PENALISED = 1  # number of the trial with a penalty
 PENALTY = 1e7
 
@@ -171,7 +174,7 @@ class Scenario:
     as_history: bool = True
     penalty: bool = False
     fixed: Mapping[str, Any] | None = None
-    within: Sequence[str] | None = None
+    within: Sequence[Any] | None = None
     prior: Mapping[str, Any] | None = None
     default: bool = False
     interior: bool | None = None

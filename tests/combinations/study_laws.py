@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from combinations import textbook
-from combinations.scenarios import PENALISED, POINTS, PRIOR_BETA, PRUNED, Scenario, Told, suggested
+from combinations.scenarios import PENALISED, POINTS, PRIOR_BETA, PRUNED, ROWS, Scenario, Told, suggested
 from combinations.textbook import close
 
 from slayr_py.acquisition import OptimumPrior
@@ -206,6 +206,11 @@ def fixed_values_stay_fixed(scenario: Scenario) -> None:
 def constraints_on_inputs_hold(scenario: Scenario) -> None:
     for trial in scenario.told.study.trials:
         assert trial.params["z"] + 2 * trial.params["x"] <= 4 + 1e-9
+
+
+def every_configuration_has_a_row(scenario: Scenario) -> None:
+    rows = set(ROWS.itertuples(index=False, name=None))
+    assert {(trial.params["x"], trial.params["z"]) for trial in scenario.told.study.trials} <= rows
 
 
 def the_prior_moves_the_suggestion(scenario: Scenario) -> None:

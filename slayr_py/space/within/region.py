@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from slayr_py.arguments import is_number
 from slayr_py.errors import SpaceError, did_you_mean
 from slayr_py.space.dimension import Dimension, FloatArray
+from slayr_py.space.fixed import Fixed
 from slayr_py.space.rules import BoolArray
+from slayr_py.space.within.rows import Choice, Rows
 from slayr_py.space.within.rules import InputConstraint
 
 TOLERANCE = 1e-9
@@ -34,6 +36,7 @@ _ROUNDING = 1e-14  # of terms, of a number and of its lower bound: errors of a u
 _DECIMALS = 1e-13  # ConfigSpace's rounding of a float
 _RECORDED = 0.01  # of the scale, and of a unit value: violations of past experiments that count as rounded values
 _FRACTIONS = 0.5 ** np.arange(11)  # of steps that mend a violation
+_MOST_JOINT = 40  # rows of lists in a draw if other parameters are drawn for each row apart: 3 ms each
 _SCALE_POINTS = 256  # random points, the largest value at which is the scale of a constraint
 
 
@@ -46,17 +49,29 @@ class Region:
     dimensions : sequence of Dimension
     constraints : sequence of InputConstraint
         Kept with the functions, which may rely on the comparisons, after these.
+    choices : sequence of Choice
+        Lists, of each of which a configuration has a row.
 
     Raises
     ------
     SpaceError
-        If a constraint reads a parameter that does not exist or is not a number.
+        If a constraint reads a parameter that does not exist or is not a number, or two lists have the same one.
     """
 
     def __init__(
-        self, space: ConfigurationSpace, dimensions: Sequence[Dimension], constraints: Sequence[InputConstraint]
+        self,
+        space: ConfigurationSpace,
+        dimensions: Sequence[Dimension],
+        constraints: Sequence[InputConstraint],
+        choices: Sequence[Choice] = (),
     ) -> None:
         self.dimensions = tuple(dimensions)
+        self.choices = tuple(choice.on(dimensions) for choice in choices)
+        columns = np.concatenate([np.empty(0, dtype=np.intp), *(choice.columns for choice in self.choices)])
+        if len(twice := np.flatnonzero(np.bincount(columns) > 1)):
+            raise SpaceError(f"two tables in within= have the column {dimensions[twice[0]].name!r}; join them")
+        self.listed = np.isin(np.arange(len(dimensions)), columns)
+        """Parameters that are columns of a list, (D,)."""
         self.constraints = tuple(sorted(constraints, key=lambda c: not c.has_slopes))
         self._constants = {name: h.value for name, h in space.items() if isinstance(h, Constant)}
         self.position = {d.name: j for j, d in enumerate(dimensions)}
@@ -69,14 +84,22 @@ class Region:
 
     @property
     def texts(self) -> list[str]:
-        """Texts of the constraints, each once."""
-        return list(dict.fromkeys(constraint.text for constraint in self.constraints))
+        """Texts of the constraints, each once, and of the lists."""
+        return [
+            *dict.fromkeys(constraint.text for constraint in self.constraints),
+            *(c.rows.text for c in self.choices),
+        ]
+
+    @property
+    def given(self) -> tuple[InputConstraint | Rows, ...]:
+        """The constraints and lists as `read_within` returns them."""
+        return (*self.constraints, *(choice.rows for choice in self.choices))
 
     @property
     def stored(self) -> list[Any]:
-        """Constraints as plain JSON: texts, each once, and ``{"function": name}`` for functions."""
+        """Constraints as plain JSON: texts, each once, ``{"function": name}`` for functions, and `Choice.stored`."""
         functions = [{"function": c.text} for c in self.functions.constraints]
-        return [*self.comparisons.texts, *functions]
+        return [*self.comparisons.texts, *functions, *(choice.stored for choice in self.choices)]
 
     @property
     def readers(self) -> BoolArray:
@@ -125,7 +148,10 @@ class Region:
 
     def holds(self, numbers: FloatArray, active: BoolArray) -> BoolArray:
         """Return where all constraints hold, (n,)."""
-        return np.asarray(~self.violated(numbers, active).any(axis=1))
+        held = ~self.violated(numbers, active).any(axis=1)
+        for choice in self.choices:
+            held &= choice.contains(numbers, self.rounding(numbers))
+        return np.asarray(held)
 
     def nearly_holds(self, numbers: FloatArray, active: BoolArray) -> BoolArray:
         """Return where all constraints hold up to the rounding of recorded values, (n,).
@@ -136,9 +162,12 @@ class Region:
         violated = self._beyond(excess, numbers, active)
         limits = np.array([_RECORDED * c.has_slopes for c in self.constraints]) * self.scales
         small = violated & (excess <= limits)
-        linear = np.array([c.is_linear for c in self.constraints])
+        linear = np.array([c.is_linear for c in self.constraints], dtype=np.bool_)
         mended = self._mended(small & ~linear, numbers, active, _RECORDED * self.unit_steps(numbers))
-        return np.asarray((~violated | small & linear | mended).all(axis=1))
+        held = (~violated | small & linear | mended).all(axis=1)
+        for choice in self.choices:
+            held &= choice.contains(numbers, np.tile(_RECORDED * self.width, (len(numbers), 1)))
+        return np.asarray(held)
 
     def _mended(self, some: BoolArray, numbers: FloatArray, active: BoolArray, steps: FloatArray) -> BoolArray:
         """Return which of some violations, (n, K), real parameters mend if each moves by its step (n, D) or less."""
@@ -174,6 +203,9 @@ class Region:
                 by = f" by {row[violated[0]]:.3g}" if constraint.has_slopes else ""
                 text = f"{constraint.text!r} is violated{by}"
             texts.append(text)
+        for choice in self.choices:
+            for i in np.flatnonzero(~choice.contains(numbers, self.rounding(numbers))):
+                texts[i] = texts[i] or f"{choice.rows.text!r} is violated"
         return texts
 
     def _check_names(self, constraint: InputConstraint, space: ConfigurationSpace) -> None:
@@ -194,9 +226,42 @@ class Region:
     def _levels(self, name: str) -> tuple[Any, ...]:
         return self.dimensions[self.position[name]].levels
 
+    def snapped(self, unit_values: FloatArray, fixed: Fixed | None) -> tuple[FloatArray, list[NDArray[np.intp]]]:
+        """Return unit values (n, D) with the nearest rows of the lists, and which rows (n,) of each.
+
+        If no row has the fixed values, the unit values do not change, and the array is empty.
+        """
+        snapped = unit_values.copy() if self.choices else unit_values
+        chosen = []
+        for choice in self.choices:
+            among = choice.having(fixed)
+            rows = choice.nearest(unit_values[:, choice.columns], among) if len(among) else among
+            if len(among):
+                snapped[:, choice.columns] = choice.unit_values[rows]
+            chosen.append(rows)
+        return snapped, chosen
+
+    def with_random_rows(self, unit_values: FloatArray, rng: np.random.Generator, fixed: Fixed | None) -> FloatArray:
+        """Return unit values (n, D) with random rows of the lists, those with the fixed values if there are any.
+
+        If a comparison reads a list and other parameters, these are drawn for each row apart: rows are few then.
+        """
+        drawn = unit_values.copy() if self.choices else unit_values
+        readers = self.comparisons.readers
+        is_joint = bool((readers[:, self.listed].any(axis=1) & readers[:, ~self.listed].any(axis=1)).any())
+        for choice in self.choices:
+            among = choice.having(fixed)
+            if is_joint and len(among) > (most := round(_MOST_JOINT ** (1 / len(self.choices)))):
+                among = rng.choice(among, most, replace=False)
+            if len(among):
+                drawn[:, choice.columns] = choice.unit_values[rng.choice(among, len(drawn))]
+        return drawn
+
     def only(self, rows: Sequence[int]) -> Region:
-        """Return the region of some of the constraints, or of none."""
+        """Return the region of some of the constraints, or of none, without the lists."""
         some = copy(self)
+        some.choices = ()
+        some.listed = np.zeros_like(self.listed)
         some.constraints = tuple(self.constraints[k] for k in rows)
         some.scales = self.scales[np.array(rows, dtype=np.intp)]
         return some
@@ -215,9 +280,13 @@ class Region:
         """Return the bounds of a parameter for a message."""
         if name in self._constants:
             return f"{name} = {self._constants[name]}"
-        d = self.dimensions[self.position[name]]
-        lower, upper = d.values(np.array([d.lower, d.upper]))
-        return f"{name} from {lower} to {upper}"
+        j = self.position[name]
+        ends = np.array([self.dimensions[j].lower, self.dimensions[j].upper])
+        for choice in self.choices:
+            for numbers in choice.numbers[:, choice.columns == j].T:
+                ends = np.array([numbers.min(), numbers.max()])
+        lower, upper = self.dimensions[j].values(ends)
+        return f"{name} from {lower} to {upper}{' in the table' * bool(self.listed[j])}"
 
     def _sample_scales(self) -> FloatArray:
         rng = np.random.default_rng(0)

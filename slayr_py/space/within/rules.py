@@ -8,13 +8,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from slayr_py.errors import SpaceError
 from slayr_py.space.dimension import FloatArray
 from slayr_py.space.within.expression import Comparison, parse
+from slayr_py.space.within.rows import Rows
 
-Within = Iterable["str | InputConstraint | Callable[[dict[str, Any]], bool]"]
-"""Constraints on inputs: texts, objects of this module, or functions of a configuration."""
+Within = pd.DataFrame | Iterable["str | InputConstraint | Rows | pd.DataFrame | Callable[[dict[str, Any]], bool]"]
+"""Constraints on inputs: texts, objects of this module, functions of a configuration, or tables of what is possible."""
 
 
 class InputConstraint(ABC):
@@ -147,19 +149,23 @@ def _name_of(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def recorded(stored: Iterable[Any]) -> list[str | InputConstraint]:
-    """Return the constraints of `Region.stored`: texts, and stand-ins that allow everything for functions."""
-    return [each if isinstance(each, str) else _stand_in(each["function"]) for each in stored]
+def recorded(stored: Iterable[Any]) -> list[str | InputConstraint | Rows]:
+    """Return the constraints of `Region.stored`: texts, stand-ins that allow everything for functions, and lists."""
+    return [
+        each if isinstance(each, str) else Rows(each["rows"]) if "rows" in each else _stand_in(each["function"])
+        for each in stored
+    ]
 
 
 def function_names(stored: Iterable[Any]) -> list[str]:
     """Return the names of the functions among the constraints of `Region.stored`."""
-    return [each["function"] for each in stored if not isinstance(each, str)]
+    return [each["function"] for each in stored if not isinstance(each, str) and "function" in each]
 
 
 def within_text(stored: Iterable[Any]) -> str:
     """Return the constraints of `Region.stored` as a user types them: ``['a + b <= 1', is_soluble]``."""
-    return f"[{', '.join(repr(each) if isinstance(each, str) else each['function'] for each in stored)}]"
+    texts = (repr(each) if isinstance(each, str) else getattr(each, "text", "") for each in recorded(stored))
+    return f"[{', '.join(texts)}]"
 
 
 def _stand_in(name: str) -> Predicate:
@@ -170,20 +176,24 @@ def _stand_in(name: str) -> Predicate:
     return Predicate(allowed)
 
 
-def read_within(within: Within) -> tuple[InputConstraint, ...]:
+def read_within(within: Within) -> tuple[InputConstraint | Rows, ...]:
     """Return the constraints on inputs that a user has given.
 
     Raises
     ------
     SpaceError
-        For anything but texts, constraints and functions, or a text that is not a comparison.
+        For anything but texts, constraints, functions and tables, or a text that is not a comparison.
     """
+    if isinstance(within, pd.DataFrame):
+        return (Rows(within),)
     if isinstance(within, str) or not isinstance(within, Iterable):
         raise SpaceError(f'within is {within!r:.200}; give a list, as in within=["x1 + x2 + x3 == 1"]')
-    constraints: list[InputConstraint] = []
+    constraints: list[InputConstraint | Rows] = []
     for each in within:
-        if isinstance(each, InputConstraint):
+        if isinstance(each, InputConstraint | Rows):
             constraints.append(each)
+        elif isinstance(each, pd.DataFrame):
+            constraints.append(Rows(each))
         elif isinstance(each, str):
             for comparison in parse(each):
                 linear = comparison.linear_form() is not None
@@ -191,5 +201,5 @@ def read_within(within: Within) -> tuple[InputConstraint, ...]:
         elif callable(each):
             constraints.append(Predicate(each))
         else:
-            raise SpaceError(f"within has {each!r:.200}; give a text such as 'a + b <= 1', or a function")
+            raise SpaceError(f"within has {each!r:.200}; give a text such as 'a + b <= 1', a function, or a DataFrame")
     return tuple(constraints)

@@ -89,6 +89,7 @@ OTHER_LIBRARIES = {
         ),
         'within=["x1 + x2 <= 1"]',
     ),
+    **dict.fromkeys(("candidates", "choices"), "within= with a table, whose rows can be evaluated"),
     **dict.fromkeys(("terminator", "improvement_evaluator", "error_evaluator"), "stop=sl.Regret(epsilon)"),
     **dict.fromkeys(("f", "func"), "objective, the first argument"),
     "allow_duplicate_points": "noisy=True",

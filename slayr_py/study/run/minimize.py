@@ -163,7 +163,8 @@ def minimize(
         - ``fixed``: parameters that keep these values in this run, as in ``fixed={"layers": 2}``. The space of the
           study stays the declared one, so that trials of other runs with other values inform the model.
         - ``within``: constraints on the parameters, which every suggestion satisfies, as in
-          ``within=["x1 + x2 + x3 == 1", "temperature * time <= 6000"]``.
+          ``within=["x1 + x2 + x3 == 1", "temperature * time <= 6000"]``; of a DataFrame, one row, as in
+          ``within=stock``.
         - ``prior``: a belief about the location of the optimum, as in ``prior={"lr": sl.LogNormal(-7, 1), "act":
           {"relu": 0.7, "tanh": 0.3}}``. Its weight ``prior_beta`` decays; by default it starts with a tenth of the
           budget.

@@ -233,3 +233,79 @@ def test_constraints_on_inputs_need_a_space_and_one_place():
         StanGPSampler(within=[SUM])
     with pytest.raises(sl.SpaceError, match="give all in one place"):
         StanGPSampler(sl.space.Encoder(mixture(), within=[SUM]), within=[SUM])
+
+
+COMPOUNDS = pd.DataFrame(
+    {
+        "logp": [0.4, 1.9, 2.6, 3.3, -0.7, 2.2, 1.1, 4.0, 2.9, 0.1, 3.8, 1.5],
+        "mass": [180.2, 310.4, 289.9, 402.5, 151.1, 333.3, 222.8, 377.7, 260.0, 199.5, 310.0, 150.0],
+    }
+)
+
+
+def potency(config):
+    return (config["logp"] - 2.5) ** 2 + ((config["mass"] - 300) / 60) ** 2
+
+
+def compounds() -> dict[str, object]:
+    return {"logp": (-2.0, 6.0), "mass": (100.0, 600.0)}
+
+
+def has_rows(study) -> bool:
+    rows = set(COMPOUNDS.itertuples(index=False, name=None))
+    return {(trial.params["logp"], trial.params["mass"]) for trial in study.trials} <= rows
+
+
+@pytest.mark.stan
+def test_a_list_is_searched_until_no_row_is_left():
+    options = {"n_initial": 4, "within": COMPOUNDS, "method": "map", "seed": 1, "progress": False}
+    result = sl.minimize(potency, compounds(), budget=8, **options)
+    assert has_rows(result.study)
+    assert result.best_value == min(map(potency, COMPOUNDS.to_dict("records")))
+    with pytest.warns(UserWarning, match="ends after 12 of 15 trials: all 12 configurations are evaluated"):
+        result = sl.minimize(potency, compounds(), budget=15, **options)
+    assert len({trial.params["mass"] for trial in result.study.trials}) == 12
+
+
+@pytest.mark.stan
+def test_a_list_of_some_parameters_is_searched_together_with_the_others():
+    """The best row is that with logp = 2.6, at a temperature of 20 + 10 * 2.6, which a constraint allows."""
+
+    def objective(config):
+        return potency(config) + ((config["temperature"] - 20 - 10 * config["logp"]) / 10) ** 2
+
+    space = {**compounds(), "temperature": (0.0, 100.0)}
+    within = [COMPOUNDS, "temperature <= 0.2*mass"]
+    result = sl.minimize(objective, space, budget=15, n_initial=5, within=within, method="map", seed=0, progress=False)
+    assert has_rows(result.study)
+    assert result.best_config["logp"] == 2.6
+    assert result.best_config["temperature"] == pytest.approx(46, abs=2)
+    assert "interior" not in result.study.trials[-1].user_attrs["slayr:suggestion"]["acquisition"]
+
+
+@pytest.mark.stan
+def test_a_batch_has_different_rows_of_a_list_that_have_the_context():
+    study = create_study(compounds() | {"dose": (1, 3)}, seed=1, n_initial=3, within=COMPOUNDS, method="map")
+    for _ in range(3):
+        trial = ask(study)
+        tell(study, trial, potency(trial.params))
+    batch = study.sampler.ask_batch(study, 4)
+    assert has_rows(study)
+    assert len({tuple(trial.params.values()) for trial in batch}) == 4
+    trial = ask(study, context={"mass": 260.0})
+    assert trial.params["logp"] == 2.9
+    with pytest.raises(sl.SpaceError, match="context: no row of a table in within= has the values {'mass': 261.0}"):
+        ask(study, context={"mass": 261.0})
+
+
+def test_a_stored_study_keeps_its_list(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    options = {"study_name": "s", "storage": storage, "n_initial": 12, "seed": 1, "progress": False}
+    result = sl.minimize(potency, compounds(), budget=2, within=COMPOUNDS, **options)
+    loaded = sl.study.load(storage, "s")
+    assert loaded.best_config == result.best_config
+    with pytest.raises(sl.SpaceError, match="started within \\[one of 12 rows of logp, mass\\], not \\[one of 11 rows"):
+        sl.minimize(potency, compounds(), budget=3, within=COMPOUNDS[1:], **options)
+    again = sl.minimize(potency, compounds(), budget=3, within=[COMPOUNDS.copy()], **options)
+    assert len(again.study.trials) == 3
+    assert has_rows(again.study)
