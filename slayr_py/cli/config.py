@@ -153,7 +153,7 @@ def _space(table: Mapping[str, Any], folder: Path) -> ConfigurationSpace:
 
 def _constraint(text: str, folder: Path, encoder: Encoder) -> str | pd.DataFrame:
     """Return a constraint on inputs, or of the name of a CSV file the columns of its table that are parameters."""
-    if not text.endswith(".csv"):
+    if not text.lower().endswith(".csv"):
         return text
     table = read_parameters(folder / text, encoder)
     if others := [name for name in table if name not in encoder.names]:
