@@ -30,12 +30,7 @@ from slayr_py.acquisition.functions import (
 )
 from slayr_py.acquisition.identity import distinct as distinct, keys as keys
 from slayr_py.acquisition.marginals import BELIEF_FAMILIES as BELIEF_FAMILIES
-from slayr_py.acquisition.maximise import (
-    SearchKeywords as SearchKeywords,
-    Suggestion,
-    criterion_values,
-    suggest,
-)
+from slayr_py.acquisition.maximise import criterion_values, suggest
 from slayr_py.acquisition.near_optima import extend_pool as extend_pool
 from slayr_py.acquisition.optimum import Optima as Optima, sample_optima as sample_optima
 from slayr_py.acquisition.optimum_prior import (
@@ -46,6 +41,7 @@ from slayr_py.acquisition.optimum_prior import (
 )
 from slayr_py.acquisition.plateaus import Outcomes as Outcomes
 from slayr_py.acquisition.regret import sample_regret
+from slayr_py.acquisition.search import SearchKeywords as SearchKeywords, Suggestion
 from slayr_py.acquisition.tradeoff import suggest_tradeoff
 
 __all__ = [

@@ -8,14 +8,9 @@ import numpy as np
 from typing_extensions import Unpack
 
 from slayr_py.acquisition.boxes import non_dominated_boxes
-from slayr_py.acquisition.maximise import (
-    AcquisitionSearch,
-    SearchKeywords,
-    SearchTerms,
-    Suggestion,
-    standardised_error,
-)
+from slayr_py.acquisition.maximise import standardised_error
 from slayr_py.acquisition.merit import HypervolumeImprovement
+from slayr_py.acquisition.search import AcquisitionSearch, SearchKeywords, SearchTerms, Suggestion
 from slayr_py.errors import DataError
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray

@@ -16,9 +16,9 @@ from slayr_py.acquisition.effort import Effort
 from slayr_py.acquisition.interior import Interior
 from slayr_py.acquisition.landscape import Landscape
 from slayr_py.acquisition.maximisation import Maximisation
-from slayr_py.acquisition.maximise import SearchTerms
 from slayr_py.acquisition.merit import OneObjective
 from slayr_py.acquisition.plateaus import Outcomes
+from slayr_py.acquisition.search import SearchTerms
 from slayr_py.space import Encoder
 
 

@@ -10,7 +10,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 import slayr_py as sl
-from slayr_py.acquisition import maximise
+from slayr_py.acquisition import search
 from slayr_py.study import StanGPSampler, ask, create_study, tell
 from slayr_py.study.storage.attributes import OUTSIDE_KEY
 
@@ -52,8 +52,8 @@ def test_past_experiments_outside_inform_the_model_and_are_not_compared(monkeypa
         last[:] = doubtful.tolist()
         return candidates(posterior, rng, wanted, fixed, doubtful, *others)
 
-    candidates = maximise.candidates
-    monkeypatch.setattr(maximise, "candidates", spy)
+    candidates = search.candidates
+    monkeypatch.setattr(search, "candidates", spy)
     history = pd.DataFrame(
         {"x1": [0.9, 0.333, 0.1], "x2": [0.9, 0.333, 0.1], "x3": [0.9, 0.333, 0.1], "value": [-5.0, 1.0, 2.0]}
     )
