@@ -145,13 +145,13 @@ def test_known_errors_of_told_values(names):
     trials = names["study"].trials
     assert [trial.user_attrs["y_sd"] for trial in trials] == [0.05] * 6
     posterior = sl.study.posterior_of(names["study"], 5)
-    assert posterior.targets.y_sd * posterior.y_sd == pytest.approx(np.full(5, 0.05))
+    assert posterior.targets.errors * posterior.y_sd == pytest.approx(np.full(5, 0.05))
 
 
 @recipe("Known errors of the values", 2, seed=MODE)
 def test_known_errors_of_an_objective_of_optuna(names):
     posterior = sl.study.posterior_of(names["study"], 5)
-    assert posterior.targets.y_sd * posterior.y_sd == pytest.approx(np.full(5, 0.05))
+    assert posterior.targets.errors * posterior.y_sd == pytest.approx(np.full(5, 0.05))
 
 
 @recipe("Past experiments", seed=MODE)

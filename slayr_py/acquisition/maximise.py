@@ -209,7 +209,7 @@ def standardised_error(posterior: Posterior, error: float | None) -> float:
     None stands for the default, see `suggest`.
     """
     if error is None:
-        return recent_error(posterior.targets.y_sd)
+        return recent_error(posterior.targets.errors)
     return check_number("error", error, least=0) / abs(posterior.y_sd)
 
 

@@ -257,7 +257,7 @@ def _check_same_data(parts: Sequence[Part]) -> None:
             np.array_equal(first.train.unit_values, part.train.unit_values)
             and np.array_equal(first.train.active, part.train.active)
             and np.array_equal(first.targets.y, part.targets.y)
-            and np.array_equal(first.targets.y_sd, part.targets.y_sd)
+            and np.array_equal(first.targets.errors, part.targets.errors)
             and (first.y_mean, first.y_sd) == (part.y_mean, part.y_sd)
         )
         if not same:

@@ -26,7 +26,7 @@ class Targets(NamedTuple):
     ----------
     y : (n,) or (s, n) float64
         Standardised targets; 1 or -1 if binary.
-    y_sd : (n,) float64
+    errors : (n,) float64
         Known standard deviations of the errors of the targets; 0 under a warp.
     noise_floor : float
         Standard deviation of the noise that all observations have, besides ``sigma_n``.
@@ -37,7 +37,7 @@ class Targets(NamedTuple):
     """
 
     y: FloatArray
-    y_sd: FloatArray
+    errors: FloatArray
     noise_floor: float = 0.0
     binary: bool = False
     pivot: float | None = None
@@ -46,9 +46,9 @@ class Targets(NamedTuple):
     def of(cls, data: Mapping[str, Any]) -> Targets:
         """Return the targets in a program's data."""
         y = np.asarray(data["y"], dtype=np.float64)
-        y_sd = np.asarray(data["y_sd"], dtype=np.float64)
+        errors = np.asarray(data["y_sd"], dtype=np.float64)
         pivot = pivot_of(data)
-        return cls(y, y_sd, float(data["noise_floor"]), bool(data["binary"]), pivot)
+        return cls(y, errors, float(data["noise_floor"]), bool(data["binary"]), pivot)
 
     def gaussian(self, covariance: FloatArray, draws: Draws) -> tuple[FloatArray, FloatArray]:
         """Return the targets of a Gaussian likelihood and the variances of their noise, (s, n), for every draw.
@@ -72,7 +72,7 @@ class Targets(NamedTuple):
         y = np.broadcast_to(self.y, (s, n))
         if "warp" in draws:
             y = warped(y, draws["warp"][:, None], self.pivot)
-        return y, self.common_noise(draws)[:, None] + np.square(self.y_sd)
+        return y, self.common_noise(draws)[:, None] + np.square(self.errors)
 
     def common_noise(self, draws: Draws) -> FloatArray:
         """Return the variance (s,) of the noise of an observation without a known error."""

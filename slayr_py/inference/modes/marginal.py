@@ -119,13 +119,13 @@ class ExactMarginal(Marginal):
     ----------
     model, train, y
         As of `Marginal`.
-    y_sd : (n,) float64, optional
+    errors : (n,) float64, optional
         Known standard deviations of the errors of the targets.
     """
 
-    def __init__(self, model: Model, train: Encoded, y: FloatArray, y_sd: FloatArray | None = None) -> None:
+    def __init__(self, model: Model, train: Encoded, y: FloatArray, errors: FloatArray | None = None) -> None:
         super().__init__(model, train, y)
-        self._errors = model.noise_floor**2 + (np.zeros(self.n) if y_sd is None else np.square(y_sd))
+        self._errors = model.noise_floor**2 + (np.zeros(self.n) if errors is None else np.square(errors))
         # Pairs (column, row) of the lower triangle, column by column: the order of LAPACK's matrices.
         self._columns, self._rows = np.triu_indices(self.n)
         self._places = self._columns * self.n + self._rows

@@ -163,7 +163,7 @@ class KernelPredictor(Predictor):
     @property
     @override
     def noise(self) -> FloatArray:
-        error = recent_error(self.targets.y_sd) if self.error is None else self.error
+        error = recent_error(self.targets.errors) if self.error is None else self.error
         return (self.targets.common_noise(self.draws) + error**2)[:, None]
 
     @override

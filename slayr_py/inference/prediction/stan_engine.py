@@ -24,7 +24,7 @@ def predict_in_stan(
     coordinates : mapping of str to (c, s, ...) float64
         Draws of the program's parameters.
     """
-    data = model.stan_data(train, targets.y, new, pointwise=False, y_sd=targets.y_sd)
+    data = model.stan_data(train, targets.y, new, pointwise=False, y_sd=targets.errors)
     data["noise_floor"] = targets.noise_floor
     output = generate(compiled(model.kernel.program), data, coordinate_table(coordinates), seed)
     mean, sd = (output[[f"{name}.{i + 1}" for i in range(len(new))]].to_numpy() for name in ("f_mean", "f_sd"))

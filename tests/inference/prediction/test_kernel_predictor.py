@@ -217,7 +217,7 @@ def test_a_further_observation_has_the_median_of_the_last_known_errors(branin_po
     predictor = branin_posterior.predictor(5)
     errors = np.zeros(len(predictor.train))
     errors[-5:] = last
-    targets = predictor.targets._replace(y_sd=errors)
+    targets = predictor.targets._replace(errors=errors)
     told = KernelPredictor.factorise(predictor.kernel, predictor.train, targets, predictor.draws)
     noise = predictor.draws["sigma_n"][:, None] ** 2 + NOISE_FLOOR**2
     np.testing.assert_allclose(told.noise, noise + expected**2)
