@@ -23,8 +23,9 @@ from slayr_py.errors import DataError, NotFiniteError, ObjectiveError, level_out
 from slayr_py.space import Space, as_encoder, jsonable
 from slayr_py.study.model.options import SamplerKeywords, check_names
 from slayr_py.study.run.constraints import constraint_values
-from slayr_py.study.run.history import History, add_history, read_history
+from slayr_py.study.run.history import History, read_history
 from slayr_py.study.run.objective import Values, as_value, by_label, expected_of, split_parts, split_values
+from slayr_py.study.run.past_trials import add_history
 from slayr_py.study.run.pruning import check_pruner
 from slayr_py.study.sampler import StanGPSampler, declared_space_of, space_of, stan_sampler_of
 from slayr_py.study.storage.attributes import ASKED_KEY, CONTEXT_KEY, ERROR_KEY

@@ -12,7 +12,8 @@ import slayr_py as sl
 from slayr_py.errors import NotFiniteError, ObjectiveError
 from slayr_py.space import Encoder
 from slayr_py.study.run.constraints import constraint_values, parse_constraints
-from slayr_py.study.run.history import add_history, read_history
+from slayr_py.study.run.history import read_history
+from slayr_py.study.run.past_trials import add_history
 from slayr_py.study.storage.trials import constraint_results, observations
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})

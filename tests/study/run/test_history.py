@@ -19,7 +19,8 @@ from slayr_py.kernels import HalfNormal, LogNormal
 from slayr_py.space import Encoder
 from slayr_py.study import Result, ask, ask_batch, create_study, minimize, tell
 from slayr_py.study.model import proposer
-from slayr_py.study.run.history import Experiment, match, read_history
+from slayr_py.study.run.history import Experiment, read_history
+from slayr_py.study.run.past_trials import match
 from slayr_py.study.storage.attributes import ASKED_KEY, FIT_KEY
 from slayr_py.study.storage.fit_records import with_stored_once
 
