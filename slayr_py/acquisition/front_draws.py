@@ -108,12 +108,12 @@ class FrontTask:
         pool = candidates(self.posteriors[0], rng, _CANDIDATES, self.fixed, front=front)
         values = self._optimistic(pool.encoded)
         for _ in range(_GENERATIONS):
-            kept = _least_dominated(values, self.limit, _POOL, rng)
+            kept = _least_dominated(values, self.limit, rng)
             parents = pool[kept]
             pool = parents.join(parents.near(rng.integers(len(parents), size=_CHILDREN), rng, self.fixed)[0])
             new = self._optimistic(pool.encoded[np.arange(len(parents), len(pool))])
             values = np.concatenate([values[:, kept], new], axis=1)
-        return pool[_least_dominated(values, self.limit, _POOL, rng)]
+        return pool[_least_dominated(values, self.limit, rng)]
 
     def relevant(self) -> Encoded:
         """Return the evaluated configurations that may be on the front of a draw."""
@@ -216,8 +216,8 @@ def _counts_on_fronts(known: FloatArray, values: FloatArray, limit: FloatArray) 
     return counts
 
 
-def _least_dominated(values: FloatArray, limit: FloatArray, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return n of m configurations, in the first layers by any of k kinds of values (k, m, p); the first layer first.
+def _least_dominated(values: FloatArray, limit: FloatArray, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return `_POOL` of m configurations: in the first layers by any of k kinds of values (k, m, p), the first before.
 
     A layer consists of the points that are non-dominated without those of earlier layers. Points that are not below the
     limit come last. Within a layer the order is random.
@@ -227,10 +227,10 @@ def _least_dominated(values: FloatArray, limit: FloatArray, n: int, rng: np.rand
         left = np.flatnonzero(np.all(each < limit, axis=1))
         taken = 0
         layer = 0
-        while len(left) and taken < n:
+        while len(left) and taken < _POOL:
             front = non_dominated(each[left])
             layers[left[front]] = np.minimum(layers[left[front]], layer)
             taken += int(front.sum())
             left = left[~front]
             layer += 1
-    return np.lexsort((rng.random(len(layers)), layers))[:n]
+    return np.lexsort((rng.random(len(layers)), layers))[:_POOL]

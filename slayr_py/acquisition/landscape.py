@@ -22,12 +22,10 @@ _BLOCK = 2**17  # doubles in the largest array of a block of configurations: 1 M
 
 @dataclass(frozen=True)
 class Landscape:
-    """Merit plus logarithms of factors.
+    """Merit plus logarithms of factors, minus infinity at genotypes not to be suggested.
 
-    These are feasibility, beliefs about the optimum, the probability of a new value, and the inverse of the expected
-    cost.
-
-    It is minus infinity at genotypes not to be suggested.
+    The factors are the probability of feasibility, beliefs about the optimum, the probability of a new value, and the
+    inverse of the expected cost.
 
     Attributes
     ----------

@@ -18,6 +18,7 @@ of repetitions of the best value in a row at the end, of those with the values t
 the posterior is too sure of new values where the criterion is large. Repetitions of worse values do not: the factor
 itself leads to the corners of a space, and the more of them repeat the worst value, the less would count where an
 improvement is expected.
+
 Values may also repeat by chance, such as accuracies of few examples; then the nearest point has the repeated value no
 more often than any other point. So plateaus are assumed only if the Bayes factor of `_evidence` for them is above 1.
 """
@@ -37,7 +38,7 @@ from slayr_py.errors import DataError
 from slayr_py.space import Encoded, FloatArray
 
 _SHARES, _WIDTHS = (a.ravel() for a in np.meshgrid(np.linspace(0.05, 1.0, 20), np.geomspace(1e-3, 10.0, 50)))
-_SHARE = 4.0 * np.log(_SHARES)  # log prior
+_LOG_PRIOR = 4.0 * np.log(_SHARES)  # of shares and widths, but for a constant
 _OTHERS = 3.0  # evaluations as which all those near other values count
 _DISTANCES = np.geomspace(1e-4, 10.0, 200)  # knots of the tabulated factor; beyond the ends it is constant
 _SMALLEST = 1e-12  # probability of a new value
@@ -169,7 +170,7 @@ def _repetition(distances: FloatArray) -> FloatArray:
 
 
 def _posterior(log_likelihood: FloatArray) -> FloatArray:
-    log_posterior = log_likelihood + _SHARE
+    log_posterior = log_likelihood + _LOG_PRIOR
     weights = np.exp(log_posterior - log_posterior.max())
     return np.asarray(weights / weights.sum())
 

@@ -32,7 +32,7 @@ from slayr_py.inference import Posterior, Predictor
 from slayr_py.space import Encoded, Fixed
 
 _INFEASIBLE = 0.05  # probability of feasibility below which improvement is not measured from a pending configuration
-_FEW = 32  # draws that are enough to compare a probability with it
+_FEW = 32  # draws that are enough to compare the probability with `_INFEASIBLE`
 _FACTORS = 2**26  # most doubles in the Cholesky factors of the draws for the final choice
 
 
