@@ -33,7 +33,8 @@ from benchmarks.common.problems import Problem
 from benchmarks.common.results import ResultFile, add_result_arguments, markdown
 from benchmarks.common.versions import write_versions
 from benchmarks.optimisation.peers import BoTorch, Slayr, initial_design, peer
-from slayr_py.study.results.recommendation import posterior_of_all, recommend
+from slayr_py.study.results.latest_fits import posterior_of_all
+from slayr_py.study.results.recommendation import recommend
 
 COLUMNS = ["problem", "sampler", "seed", "evaluations", "evaluated", "observed", "recommended", "seconds"]
 """Regrets of three configurations, and processor seconds of all suggestions."""

@@ -13,7 +13,7 @@ import slayr_py as sl
 from slayr_py.study import ask, config_of, create_study, posterior_of, replay, suggestion_table, tell
 from slayr_py.study.model import prediction_error
 from slayr_py.study.model.incumbent import front_task
-from slayr_py.study.results.recommendation import posterior_of_all
+from slayr_py.study.results.latest_fits import posterior_of_all
 from slayr_py.study.run import stopping
 from slayr_py.study.storage.attributes import suggestion_record
 

@@ -19,7 +19,8 @@ from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
 from slayr_py.study.model.feasibility import of_constraints
 from slayr_py.study.model.incumbent import front_task
-from slayr_py.study.results.recommendation import as_believed, comparable_rows, is_declared_noisy, is_exact, is_noisy
+from slayr_py.study.results.noise import is_declared_noisy, is_exact, is_noisy
+from slayr_py.study.results.recommendation import as_believed, comparable_rows
 from slayr_py.study.results.tables import comparable_trials, front_trials, trials_table
 from slayr_py.study.sampler import declared_space_of, fixed_for_results, space_of, warn_of_forgotten_functions
 from slayr_py.study.storage.far_values import compress_far

@@ -18,7 +18,9 @@ from slayr_py.inference import Posterior
 from slayr_py.space import Dimension, Encoded, jsonable
 from slayr_py.study.model.prediction_error import inflation_of
 from slayr_py.study.results.figures import optimum_figure
-from slayr_py.study.results.recommendation import as_believed, feasibility_of_all, is_exact
+from slayr_py.study.results.latest_fits import feasibility_of_all
+from slayr_py.study.results.noise import is_exact
+from slayr_py.study.results.recommendation import as_believed
 from slayr_py.study.results.tables import best_trial
 from slayr_py.study.sampler import declared_space_of, fixed_for_results, forgotten_functions
 from slayr_py.study.storage.columns import PARAMETER

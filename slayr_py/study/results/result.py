@@ -20,16 +20,10 @@ from slayr_py.inference import importance
 from slayr_py.space import space_given
 from slayr_py.study.results.figures import convergence_figure, front_figure, importance_figure
 from slayr_py.study.results.front import Reference, front_band, front_probabilities, front_table, hypervolume_of
+from slayr_py.study.results.latest_fits import feasibility_of_all, has_warp, posterior_of_all, without_warp
+from slayr_py.study.results.noise import is_exact
 from slayr_py.study.results.optimum import Optimum, good, optimum
-from slayr_py.study.results.recommendation import (
-    Recommendation,
-    feasibility_of_all,
-    has_warp,
-    is_exact,
-    posterior_of_all,
-    recommend,
-    without_warp,
-)
+from slayr_py.study.results.recommendation import Recommendation, recommend
 from slayr_py.study.results.report.page import write_report
 from slayr_py.study.results.tables import (
     best_trial,

@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from slayr_py.errors import listed
 from slayr_py.space import Encoder
-from slayr_py.study.results.recommendation import is_noisy
+from slayr_py.study.results.noise import is_noisy
 from slayr_py.study.run.history import Experiment, warn
 from slayr_py.study.storage.attributes import (
     ASKED_KEY,

@@ -9,7 +9,7 @@ from optuna.trial import TrialState
 
 from slayr_py.errors import level_outside
 from slayr_py.study.model.exhaustion import Everything
-from slayr_py.study.results.recommendation import is_noisy
+from slayr_py.study.results.noise import is_noisy
 from slayr_py.study.sampler import declared_space_of
 from slayr_py.study.storage.optuna_private import id_of_study
 from slayr_py.study.storage.reading import reading_once, trials_of

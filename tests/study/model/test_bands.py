@@ -11,7 +11,7 @@ from slayr_py.study import ask, create_study, tell
 from slayr_py.study.model.bands import with_bands
 from slayr_py.study.model.compression import as_learned
 from slayr_py.study.model.feasibility import feasibility_results
-from slayr_py.study.results.recommendation import feasibility_of_all
+from slayr_py.study.results.latest_fits import feasibility_of_all
 from slayr_py.study.results.refits import feasibility_of
 from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.trials import Results

@@ -17,8 +17,8 @@ from slayr_py.inference import GaussianProcess
 from slayr_py.space import Encoder
 from slayr_py.study import Regret, Result, ask, create_study, minimize, space_of, tell
 from slayr_py.study.model.incumbent import counts_as_noisy
-from slayr_py.study.results import recommendation
-from slayr_py.study.results.recommendation import is_noisy
+from slayr_py.study.results import latest_fits
+from slayr_py.study.results.noise import is_noisy
 from slayr_py.study.results.refits import recorded_fits
 from slayr_py.study.storage.attributes import suggestion_record
 from slayr_py.study.storage.trials import observations
@@ -111,8 +111,8 @@ def test_a_noisy_constraint_that_holds_by_luck_is_hardly_on_the_front(levels, qu
 
 def test_the_models_of_failures_and_constraints_know_the_last_trials(monkeypatch):
     repeated = []
-    last = recommendation.last_feasibility
-    monkeypatch.setattr(recommendation, "last_feasibility", lambda study: repeated.append(study) or last(study))
+    last = latest_fits.last_feasibility
+    monkeypatch.setattr(latest_fits, "last_feasibility", lambda study: repeated.append(study) or last(study))
     study = create_study({"x": (0.0, 1.0)}, n_initial=4, seed=1, method="map")
     for i in range(6):
         trial = ask(study)
@@ -121,11 +121,11 @@ def test_the_models_of_failures_and_constraints_know_the_last_trials(monkeypatch
             tell(study, trial, trial.params["x"])
         else:
             tell(study, trial, state=TrialState.FAIL)
-    models = recommendation.feasibility_of_all(study, Encoder({"x": (0.0, 1.0)}))
+    models = latest_fits.feasibility_of_all(study, Encoder({"x": (0.0, 1.0)}))
     assert {name: len(model.train) for name, model in models.items()} == {"success": 6, "constraint c": 6}
     assert not repeated
     ask(study)
-    again = recommendation.feasibility_of_all(study, Encoder({"x": (0.0, 1.0)}))
+    again = latest_fits.feasibility_of_all(study, Encoder({"x": (0.0, 1.0)}))
     assert len(repeated) == 1 and {name: len(model.train) for name, model in again.items()} == {
         "success": 6,
         "constraint c": 6,
@@ -201,7 +201,7 @@ def test_a_loaded_study_treats_failures_as_its_sampler_did(levels, quick, tmp_pa
     url = f"sqlite:///{tmp_path / 'study.db'}"
     ask(replicated(levels, {**quick, "failures": failures}, storage=url, study_name="s"))
     loaded = optuna.load_study(study_name="s", storage=url)
-    assert recommendation._recorded_model(loaded, recorded_fits(loaded, 9)).options.failures == failures
+    assert latest_fits._recorded_model(loaded, recorded_fits(loaded, 9)).options.failures == failures
 
 
 def test_minimize_shows_the_recommendation_of_a_noisy_study(plane, quick):

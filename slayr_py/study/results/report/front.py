@@ -20,7 +20,7 @@ from slayr_py.study.results.front import (
     users_reference_of,
     with_probabilities,
 )
-from slayr_py.study.results.recommendation import is_exact
+from slayr_py.study.results.noise import is_exact
 from slayr_py.study.results.report.blocks import Block, Cell, Drawings, Notice, Paragraph, Table
 from slayr_py.study.results.report.figures import drawing
 from slayr_py.study.results.report.reading import Absent, Reading

@@ -15,7 +15,8 @@ from slayr_py.acquisition import prior_text
 from slayr_py.display import cell
 from slayr_py.errors import SlayrError
 from slayr_py.space import within_text
-from slayr_py.study.results.recommendation import Recommendation, is_declared_noisy
+from slayr_py.study.results.noise import is_declared_noisy
+from slayr_py.study.results.recommendation import Recommendation
 from slayr_py.study.results.refits import fitted_numbers
 from slayr_py.study.results.report.blocks import Block, Cards, Cell, Facts, Notice, Table
 from slayr_py.study.results.report.reading import Absent, Reading

@@ -16,14 +16,9 @@ from scipy.special import ndtr
 from slayr_py.errors import SlayrError
 from slayr_py.inference import Posterior
 from slayr_py.space import Encoded, Encoder, FloatArray
-from slayr_py.study.results.recommendation import (
-    Recommendation,
-    feasibility_of_all,
-    is_noisy,
-    posterior_of_all,
-    recommend,
-    without_warp,
-)
+from slayr_py.study.results.latest_fits import feasibility_of_all, posterior_of_all, without_warp
+from slayr_py.study.results.noise import is_noisy
+from slayr_py.study.results.recommendation import Recommendation, recommend
 from slayr_py.study.results.refits import fitted_numbers, last_feasibility
 from slayr_py.study.results.tables import best_trial
 from slayr_py.study.sampler import declared_space_of, space_of

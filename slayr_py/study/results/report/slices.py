@@ -10,7 +10,7 @@ import numpy as np
 from slayr_py.acquisition import Feasibility
 from slayr_py.inference import Posterior
 from slayr_py.space import FloatArray
-from slayr_py.study.results.recommendation import has_warp
+from slayr_py.study.results.latest_fits import has_warp
 from slayr_py.study.results.report.blocks import Block, Drawing, Drawings, Notice, Paragraph, Table
 from slayr_py.study.results.report.figures import QUANTILES, drawing, page_figure, short
 from slayr_py.study.results.report.grids import Coordinate, Grid, grid_through, line_notes
