@@ -66,14 +66,7 @@ def suggest_tradeoff(
     given = SearchTerms.of(**terms)
     if front is None and not given.feasibility:
         raise DataError("front is None, and no feasibility is modelled; give the values so far")
-    values = np.empty((0, len(posteriors))) if front is None else np.asarray(front, dtype=np.float64)
-    if values.ndim != 2 or values.shape[1] != len(posteriors) or np.shape(reference) != (len(posteriors),):
-        raise DataError(
-            f"front has the shape {values.shape} and reference {np.shape(reference)}; they must be (n, p) and (p,) for "
-            f"the {len(posteriors)} objectives"
-        )
-    if not (np.all(np.isfinite(values)) and np.all(np.isfinite(reference))):
-        raise DataError("front and reference must be finite")
+    values = _values_of(front, reference, len(posteriors))
     centre = np.array([posterior.y_mean for posterior in posteriors])
     scale = np.array([posterior.y_sd for posterior in posteriors])
 
@@ -110,3 +103,16 @@ def suggest_tradeoff(
             drawn = zip(posteriors, predictors, strict=True)
             error = improvement.error(found.encoded, [posterior.chains(each.n_draws) for posterior, each in drawn])
         return search.describe(predictors, found, error, note)
+
+
+def _values_of(front: FloatArray | None, reference: FloatArray, p: int) -> FloatArray:
+    """Return the values (n, p) of a front, none if it is unknown; check them and the reference point."""
+    values = np.empty((0, p)) if front is None else np.asarray(front, dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] != p or np.shape(reference) != (p,):
+        raise DataError(
+            f"front has the shape {values.shape} and reference {np.shape(reference)}; they must be (n, p) and (p,) for "
+            f"the {p} objectives"
+        )
+    if not (np.all(np.isfinite(values)) and np.all(np.isfinite(reference))):
+        raise DataError("front and reference must be finite")
+    return values

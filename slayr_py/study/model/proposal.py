@@ -123,24 +123,11 @@ class Proposal(AbstractContextManager["Proposal"]):
         return self._search(fitted)
 
     def _search(self, fitted: FittedModels) -> Suggestion:
-        encoder = fitted.posterior.encoder
-        repeatable = self.observed[0].configs if self._noisy else ()
+        """Maximise the acquisition beside the trials that have a configuration now."""
         with reading_once(self.study):
             self._known = with_configuration(self.study, self.trial)
             least_feasible = self._least_feasible()
-            running = pending(self.study, encoder.space, self.trial, self.design, self.ended)
-            failures = self.proposer.options.failures
-            terms: SearchKeywords = {
-                "pending": [*running, *self._best_of_past(fitted.posterior.train)],
-                # Failed trials too: a model that ignores failures would suggest their configurations again.
-                "exclude": avoided(self.study, encoder, self.fixed, failures, running, repeatable),
-                "feasibility": [fit.posterior for fit in fitted.feasibility],
-                "fixed": self.fixed,
-                "prior": self._prior,
-                "cost": None if fitted.cost is None else fitted.cost.posterior,
-                "outcomes": None if self._noisy else self._outcomes(fitted.posterior.train),
-                "interior": self.proposer.options.inside(len(self.observed)),
-            }
+            terms = self._terms(fitted)
         with _timed(self._seconds, "acquisition"):
             if isinstance(self._improved, Front):
                 return suggest_tradeoff(
@@ -173,6 +160,24 @@ class Proposal(AbstractContextManager["Proposal"]):
             suggestion = improve_on(improved.value)
             self._beyond = self._useful_value(fitted.posterior, suggestion)
             return suggestion if self._beyond is None else improve_on(self._beyond)
+
+    def _terms(self, fitted: FittedModels) -> SearchKeywords:
+        """Return what determines the search besides the posteriors of the objectives and what to improve on."""
+        encoder = fitted.posterior.encoder
+        running = pending(self.study, encoder.space, self.trial, self.design, self.ended)
+        repeatable = self.observed[0].configs if self._noisy else ()
+        failures = self.proposer.options.failures
+        return {
+            "pending": [*running, *self._best_of_past(fitted.posterior.train)],
+            # Failed trials too: a model that ignores failures would suggest their configurations again.
+            "exclude": avoided(self.study, encoder, self.fixed, failures, running, repeatable),
+            "feasibility": [fit.posterior for fit in fitted.feasibility],
+            "fixed": self.fixed,
+            "prior": self._prior,
+            "cost": None if fitted.cost is None else fitted.cost.posterior,
+            "outcomes": None if self._noisy else self._outcomes(fitted.posterior.train),
+            "interior": self.proposer.options.inside(len(self.observed)),
+        }
 
     @property
     def _noisy(self) -> bool:

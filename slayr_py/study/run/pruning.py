@@ -175,11 +175,14 @@ def _entry(forecast: Forecast) -> dict[str, Any]:
 
 
 class _Memory:
-    """Models by their study, and warnings that were issued. Another process starts with an empty one."""
+    """The model of the study that was asked for last, and the warnings that were issued.
+
+    Another process starts with an empty memory.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._models: dict[str, Forecasts] = {}
+        self._models: dict[str, Forecasts] = {}  # at most one
         self._warned: set[str] = set()
 
     def __reduce__(self) -> tuple[type[_Memory], tuple[()]]:
