@@ -48,9 +48,14 @@ once = optuna.storages._rdb.storage._create_scoped_session
 
 
 @pytest.fixture
-def outage(monkeypatch):
-    monkeypatch.setattr(retrying, "FIRST_WAIT", 0.0)
+def no_waits_of_optuna(monkeypatch):
+    """Let Optuna repeat at once what fails when a trial starts; by default it waits a second, four times."""
     monkeypatch.setattr(optuna.storages._rdb.storage.random, "random", lambda: 0.0)
+
+
+@pytest.fixture
+def outage(monkeypatch, no_waits_of_optuna):
+    monkeypatch.setattr(retrying, "FIRST_WAIT", 0.0)
 
     def start(first: int, length: int = 2, committed: bool = False) -> Outage:
         made = Outage(first, length, committed)
@@ -249,6 +254,7 @@ def test_a_file_that_is_moved_or_replaced_while_a_study_runs_has_to_be_put_back(
     assert again.trials["value"].tolist() == [1.0, 2.0]
 
 
+@pytest.mark.usefixtures("no_waits_of_optuna")
 def test_a_file_that_is_moved_when_every_value_is_stored_has_to_be_put_back(plane, tmp_path):
     def move(study, trial):
         (tmp_path / "s.db").rename(tmp_path / "other.db")
