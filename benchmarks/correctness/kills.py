@@ -35,9 +35,10 @@ import slayr_py as sl
 from benchmarks.common.command_line import begin, command_parser
 
 NAME = "killed"
-# Imported once, for all processes.
-_LIBRARIES = ["benchmarks.correctness.kills", "alembic.context", "arviz", "cmdstanpy", "networkx", "scipy.optimize"]
-_LIBRARIES += ["scipy.stats", "sklearn", "sqlalchemy.dialects.sqlite"]
+# Imported once, for all processes: some are imported late.
+_LIBRARIES = ["benchmarks.correctness.kills", "alembic.command", "alembic.context", "arviz", "cmdstanpy", "networkx"]
+_LIBRARIES += ["optuna.storages._rdb.models", "scipy.optimize", "scipy.stats", "sklearn", "slayr_py.study"]
+_LIBRARIES += ["sqlalchemy.dialects.sqlite"]
 _TRANSACTIONS = 100  # a process dies in one of its first so many transactions; reads count
 
 
