@@ -406,7 +406,7 @@ def test_a_trial_of_another_machine_is_abandoned_without_heartbeat(killed):
     storage = open_storage(killed, worker=True)
     storage.record_heartbeat(study.trials[4]._trial_id)
     assert storage.abandoned(study._study_id) == []
-    storage.heartbeat_interval = 1
+    storage.heartbeat_interval = 0.1  # SQLite rounds times to seconds
     wait_for(lambda: [trial.number for trial in storage.abandoned(study._study_id)] == [4], seconds=20)
 
 
