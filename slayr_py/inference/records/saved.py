@@ -79,8 +79,8 @@ def replacement(folder: Path, names: Sequence[str]) -> Iterator[Path]:
     """Yield a temporary folder for a posterior's or a stack's files, and let them replace a saved one at the end.
 
     If that fails, what was in the folder stays. ``record.json`` and ``stack.json`` of an older one go first, and the
-    first name comes last, so that a process that is killed meanwhile leaves a folder that cannot be loaded, and no
-    mixture of old and new.
+    first name comes last, so that a process that is killed meanwhile leaves a folder that cannot be loaded, or an older
+    stack, and no mixture of old and new.
 
     Parameters
     ----------
