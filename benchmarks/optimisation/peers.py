@@ -77,10 +77,10 @@ def with_ranks(space: ConfigurationSpace, ordinals: Mapping[str, Sequence[Any]])
     Raises
     ------
     ValueError
-        The space has conditions.
+        The space has conditions or forbidden clauses.
     """
-    if space.conditions:
-        raise ValueError(f"a space with ordinals ({', '.join(ordinals)}) must not have conditions")
+    if space.conditions or space.forbidden_clauses:
+        raise ValueError(f"a space with ordinals ({', '.join(ordinals)}) must have no conditions or forbidden clauses")
     ranks = {name: Integer(name, (0, len(levels) - 1)) for name, levels in ordinals.items()}
     return ConfigurationSpace([ranks.get(name, parameter) for name, parameter in space.items()])
 

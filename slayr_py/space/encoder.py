@@ -204,8 +204,7 @@ class Encoder(Layout):
         outside = ~comparisons.holds(numbers, encoded.active)
         if outside.any():
             floats = encoded.active & [d.kind == "float" for d in self.dimensions]
-            movable = floats & self.free(fixed) & ~self.region.listed
-            numbers = repair(comparisons, numbers, encoded.active, movable)
+            numbers = repair(comparisons, numbers, encoded.active, floats & self._movable(fixed))
             moved = self._to_units(numbers, encoded.unit_values)
             moved = np.where(encoded.active & comparisons.read & outside[:, None], moved, genotype)
             # A moved parameter may have activated another one.
@@ -266,6 +265,10 @@ class Encoder(Layout):
     def free(self, fixed: Fixed | None) -> BoolArray:
         """Return which parameters have no fixed value, (D,)."""
         return ~np.isin(np.arange(len(self.dimensions)), () if fixed is None else fixed.columns)
+
+    def _movable(self, fixed: Fixed | None) -> BoolArray:
+        """Return which parameters have neither a fixed value nor one of a list, (D,)."""
+        return self.free(fixed) & ~self.listed
 
     def _to_units(self, numbers: FloatArray, units: FloatArray) -> FloatArray:
         """Return the unit values of real numbers, and of the other parameters the given ones."""
@@ -361,8 +364,8 @@ class Encoder(Layout):
                 shown = {name: v for name, v in fixed.values.items() if name in choice.rows.columns}
                 raise SpaceError(f"{where}no row of a table in within= has the values {shown}; leave one out")
         if self.region is not None and len(possible):
-            free = self.free(fixed) & ~self.region.listed
-            why = why_empty(self.region, self._numbers(encoded)[possible], encoded.active[possible], free)
+            movable = self._movable(fixed)
+            why = why_empty(self.region, self._numbers(encoded)[possible], encoded.active[possible], movable)
             raise SpaceError(f"{where}with the values {dict(fixed.values)}, {why}, or leave a value out")
         raise SpaceError(f"{where}no configuration of the space has the values {dict(fixed.values)}; leave one out")
 
@@ -425,8 +428,8 @@ class Encoder(Layout):
             return genotypes
         genotypes = self.region.with_random_rows(genotypes, rng, fixed)
         encoded, _ = self._resolve(genotypes, fixed)
-        real = encoded.active & [d.is_real for d in self.dimensions] & ~self.region.listed
-        drawn = draw(self.region, self._numbers(encoded), encoded.active, real & self.free(fixed), rng)
+        real = encoded.active & [d.is_real for d in self.dimensions]
+        drawn = draw(self.region, self._numbers(encoded), encoded.active, real & self._movable(fixed), rng)
         moved = encoded.active & self.region.read & ~self.region.listed
         return np.where(moved, self._to_units(drawn, encoded.unit_values), genotypes)
 
@@ -527,8 +530,8 @@ class Encoder(Layout):
         n = _CHECKED
         while not self.inside(encoded := self.resolve(self.uniform(n, rng))[0]).any():
             if n >= _TRIED or not self._compares(encoded):
-                free = self.free(None) & ~region.listed
-                raise SpaceError(why_empty(region, self._numbers(encoded), encoded.active, free))
+                movable = self._movable(None)
+                raise SpaceError(why_empty(region, self._numbers(encoded), encoded.active, movable))
             n *= 2
 
     def _compares(self, configs: Encoded) -> bool:

@@ -66,7 +66,7 @@ def integer_exchanges(region: Region) -> list[tuple[list[int], FloatArray]]:
 def why_empty(region: Region, numbers: FloatArray, active: BoolArray, free: BoolArray) -> str:
     """Describe why no configuration (n, D) of many satisfies the constraints: which of them cannot hold.
 
-    The ``free`` parameters, (D,), are those without a fixed value.
+    The ``free`` parameters, (D,), are those with neither a fixed value nor one of a list.
     """
     never = np.flatnonzero(region.violated(numbers, active).all(axis=0)).tolist()
     some = slice(_REPAIRED)

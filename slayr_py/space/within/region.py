@@ -283,7 +283,8 @@ class Region:
         j = self.position[name]
         ends = np.array([self.dimensions[j].lower, self.dimensions[j].upper])
         for choice in self.choices:
-            for numbers in choice.numbers[:, choice.columns == j].T:
+            if len(place := np.flatnonzero(choice.columns == j)):
+                numbers = choice.numbers[:, place]
                 ends = np.array([numbers.min(), numbers.max()])
         lower, upper = self.dimensions[j].values(ends)
         return f"{name} from {lower} to {upper}{' in the table' * bool(self.listed[j])}"

@@ -124,7 +124,11 @@ class Choice:
     @cached_property
     def unit_values(self) -> FloatArray:
         """Unit values of the rows, (m, k)."""
-        return np.column_stack([d.unit_values(x) for d, x in zip(self.dimensions, self.numbers.T, strict=True)])
+        return self._to_units(self.numbers)
+
+    def _to_units(self, numbers: FloatArray) -> FloatArray:
+        """Return the unit values of numbers (n, k)."""
+        return np.column_stack([d.unit_values(x) for d, x in zip(self.dimensions, numbers.T, strict=True)])
 
     @cached_property
     def _trees(self) -> dict[bytes, cKDTree]:
@@ -166,10 +170,9 @@ class Choice:
     def contains(self, numbers: FloatArray, slack: FloatArray) -> BoolArray:
         """Return which of n configurations have a row up to a slack of real parameters, (n,); both are (n, D)."""
         own = numbers[:, self.columns]
-        units = np.column_stack([d.unit_values(x) for d, x in zip(self.dimensions, own.T, strict=True)])
         real = np.array([d.is_real for d in self.dimensions])
         allowed = np.where(real, slack[:, self.columns], 0.0)
-        return np.asarray((np.abs(self.numbers[self.nearest(units)] - own) <= allowed).all(axis=1))
+        return np.asarray((np.abs(self.numbers[self.nearest(self._to_units(own))] - own) <= allowed).all(axis=1))
 
 
 def _numbers(dimension: Dimension, values: Sequence[Any], labels: Sequence[Any]) -> FloatArray:
