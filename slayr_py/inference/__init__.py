@@ -39,6 +39,7 @@ from slayr_py.inference.prediction.kernel_predictor import KernelPredictor
 from slayr_py.inference.prediction.predictor import Moments, Predictor
 from slayr_py.inference.records.record import array_digest
 from slayr_py.inference.replaying import Replay, posterior_again, recorded_model, replay
+from slayr_py.inference.sampling.cold_starts import LITTLE_NOISE, quarter_of_period
 from slayr_py.inference.sampling.ladder import AbandonedAttempt, Attempt, Outcome
 from slayr_py.inference.sampling.methods import METHODS
 from slayr_py.inference.sampling.nuts import LARGEST_GROWTH

@@ -26,6 +26,7 @@ from slayr_py.kernels import (
     Draws,
     Hyperparameter,
     Kernel,
+    Normal,
     Prior,
     StanValue,
     fixed_prior,
@@ -51,6 +52,10 @@ NOISE_FLOOR = 1e-4
 """Noise standard deviation of every observation besides ``sigma_n``, in standard deviations of the targets. Without it,
 ``sigma_n`` becomes so small for noise-free observations at nearly equal configurations that the covariance is singular
 up to rounding. With it, the condition number of the covariance is at most n (sigma_f / 1e-4)^2."""
+
+WIDEST = 1000.0
+"""Largest standard deviation of a normal prior, in standard deviations of the targets. Up to 1000, starts of
+"map" on 20 tables end at a mode within 0.002 nats; from 10,000 on they stop on the way to it."""
 
 
 class Model:
@@ -133,6 +138,11 @@ class Model:
         )
         for h in self.hyperparameters:
             h.prior.stan_data(h.name, h.labels)  # raises for a prior of the wrong length
+            if isinstance(h.prior, Normal) and np.any(np.asarray(h.prior.sigma) > WIDEST):
+                raise DataError(
+                    f"the prior of {h.name!r} is {h.prior!r}, wider than {WIDEST:g} standard deviations of the targets "
+                    "(or ranges of a parameter), where optimisers and chains fail; Normal(0, 100) is as good as flat"
+                )
 
     def informed(self, train: Encoded, y: FloatArray) -> Self:
         """Return the model with the kernel's priors for these observations; y (n,) is standardised.

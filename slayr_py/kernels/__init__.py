@@ -17,7 +17,7 @@ from slayr_py.kernels.base_kernels import (
 from slayr_py.kernels.contracts import StanValue
 from slayr_py.kernels.expressions.composite import MOST_LEAVES, Composable, Composite, Planned
 from slayr_py.kernels.expressions.pairs import Pairs
-from slayr_py.kernels.expressions.periodogram import highest_peaks
+from slayr_py.kernels.expressions.periodogram import explained_share, highest_peaks
 from slayr_py.kernels.expressions.plan import Plan
 from slayr_py.kernels.half_angles import sine_products
 from slayr_py.kernels.hierarchical import Hierarchical

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from slayr_py.inference import Model, NormalCoordinates
+from slayr_py.inference import LITTLE_NOISE, Model, NormalCoordinates, quarter_of_period
 from slayr_py.kernels import NOISE, Composite, LogNormal
 from slayr_py.kernels.expressions import STATIONARY, Leaf, Node, Sum, leaves, spell
 from slayr_py.space import FloatArray
 
-_LITTLE_NOISE = -2.0  # coordinate of the noise in starts that are not random: much noise is a mode of its own
-_SHORT = -2.0  # coordinate of a short length-scale where the periodogram has no peak
 _FRESH = (1, 2)  # starts that ignore the parent
 _SPREAD = 0.3  # standard deviation of inherited coordinates in further starts
 
@@ -88,7 +86,7 @@ def starts(
             elif name == "lengthscale" and k == 1 and label in short:
                 z[i] = short[label]
             elif name == NOISE.name and not drawn:
-                z[i] = _LITTLE_NOISE
+                z[i] = LITTLE_NOISE
         if from_parent and len(splits):
             place = scores.place("split")
             z[place] = splits + _SPREAD * moves[place]
@@ -206,10 +204,7 @@ def _at_peaks(model: Model, kernel: Composite, peaks: Mapping[int, FloatArray]) 
 
 
 def _quarter_periods(model: Model, kernel: Composite, peaks: Mapping[int, FloatArray]) -> dict[str, float]:
-    """Return the coordinates of short stationary length-scales by label.
-
-    They are at a quarter of the period of the highest peak, or at the 2% quantile of the prior if there is no peak.
-    """
+    """Return the coordinates of short stationary length-scales by label."""
     h = next((h for h in model.hyperparameters if h.name == "lengthscale"), None)
     if h is None or h.labels is None or not isinstance(h.prior, LogNormal):
         return {}
@@ -219,8 +214,5 @@ def _quarter_periods(model: Model, kernel: Composite, peaks: Mapping[int, FloatA
         if not leaf.stationary:
             continue
         for i, column in enumerate(leaf.columns, start=leaf.places["lengthscale"].start):
-            short[h.labels[i]] = _SHORT
-            if len(peaks.get(column, ())) and scale[i] > 0:
-                coordinate = (np.log(peaks[column][0] / 4) - location[i]) / scale[i]
-                short[h.labels[i]] = float(np.clip(coordinate, -4.0, 0.0))
+            short[h.labels[i]] = quarter_of_period(peaks.get(column, np.empty(0)), location[i], scale[i])
     return short

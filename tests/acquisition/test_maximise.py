@@ -145,7 +145,8 @@ def test_fixed_values_are_kept_and_the_rest_is_maximised(branin_posterior, brani
         suggest(branin_posterior, rng=np.random.default_rng(0), fixed={name: value, other: v}, **options).value
         for v in np.linspace(space[other].lower, space[other].upper, 30)
     ]
-    assert found.value >= max(alone) - 1e-9
+    # The last ascent ends when a step would gain less than this share.
+    assert found.value >= max(alone) * (1 - DEFAULT.gains[1])
     with pytest.raises(sl.SpaceError, match="fixed: there is no parameter 'z'"):
         suggest(branin_posterior, rng=np.random.default_rng(0), fixed={"z": 1}, **options)
 

@@ -112,6 +112,7 @@ def test_entries_of_an_expression_that_do_not_exist_are_named():
         ),
         ({"lengthscale": {"lr": -0.5}}, "a positive hyperparameter cannot be fixed to -0.5"),
         ({"sigma_n": {"lr": sl.LogNormal(0, 1)}}, "the prior of the scalar 'sigma_n' is the mapping"),
+        ({"mu": sl.Normal(0, 1e6)}, r"of 'mu' is Normal.*, wider than 1000 .*; Normal\(0, 100\) is as good as flat"),
         ({"lengthscales": {"lr": sl.LogNormal(0, 1)}}, "for 'lengthscales', which is not a hyperparameter"),
     ],
 )

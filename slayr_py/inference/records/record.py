@@ -16,7 +16,6 @@ from slayr_py.inference.diagnostics.checks import Diagnostics
 from slayr_py.inference.model import Model
 from slayr_py.inference.records.environment import environment
 from slayr_py.inference.records.summary import summarise
-from slayr_py.inference.sampling.guesses import BEST_MODE, PERIODOGRAM
 from slayr_py.inference.sampling.output import Run
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.toolchain import CompiledProgram
@@ -24,12 +23,10 @@ from slayr_py.toolchain import CompiledProgram
 FORMAT = 1
 """Format of records; it increases with every change of their meaning."""
 
-_COLD = "drawn by CmdStan from (-2, 2), on the unconstrained scale, from seed and chain"
 _WARM = "the points of the start"
-_AT_PERIODS = {
-    BEST_MODE: f"periods of the best mode found from the periodogram; the others {_COLD}",
-    PERIODOGRAM: f"periods from the periodogram; the others {_COLD}",
-}
+_COLD = "in the calls: from seed, priors and the periodogram of the observations"
+_CHAINS = "draws of Pathfinder, in the calls"
+_CMDSTAN = "drawn by CmdStan from (-2, 2), on the unconstrained scale, from seed and chain"
 
 
 def make_record(
@@ -70,8 +67,9 @@ def make_record(
 
 def _initial_values(calls: Sequence[Mapping[str, Any]]) -> str:
     """Describe the initial values of a cold start."""
-    origins = {call.get("init") for call in calls}
-    return next((text for origin, text in _AT_PERIODS.items() if origin in origins), _COLD)
+    if not any(isinstance(call.get("init"), dict | list) for call in calls):
+        return _CMDSTAN
+    return _CHAINS if {"pathfinder", "sample"} <= {call["method"] for call in calls} else _COLD
 
 
 def check_format(record: Mapping[str, Any]) -> None:

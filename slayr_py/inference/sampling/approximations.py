@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,20 +12,25 @@ from typing_extensions import override
 
 from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, importance_limits
 from slayr_py.inference.diagnostics.importance import smoothed_resample
+from slayr_py.inference.sampling.cold_starts import ColdStart, as_starts, cold_starts
 from slayr_py.inference.sampling.command import CommonArguments
 from slayr_py.inference.sampling.densities import density_of, run_of
-from slayr_py.inference.sampling.guesses import PERIODOGRAM, Guess, period_guesses
 from slayr_py.inference.sampling.method import FitMethod, Job
 from slayr_py.inference.sampling.numpy_density import NumpyDensity
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run, call, columns_of, shapes_of, variables_of
 from slayr_py.inference.sampling.population import improve
+from slayr_py.inference.sampling.seeds import starts_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.space import FloatArray
 
 MODE_STARTS = 4  # several starts, since the posterior of length-scales can have several modes
 GROWTH = 1.1  # of the number of observations, after which random starts are tried again beside the last mode
 
+_MODE_ITERATIONS = 2000
+_DRAWS_OF_STARTS = 100  # of every path, from which initial values of chains are resampled
+_STARTS_STREAM = 2  # of the random numbers of a seed; the others belong to approximations and binary likelihoods
+_RATIO = ("lp__", "lp_approx__")  # of Pathfinder: columns of the target and of the approximation
 _PATHS = 4  # of Pathfinder; Stan's default
 _ELBO_DRAWS = 10  # draws per approximation on a path; with Stan's default of 25 they cost more than the paths
 _PRIOR_DRAWS = 500  # whose covariance proposals have
@@ -68,7 +73,7 @@ class Mode(FitMethod):
         return self._climb(job, MODE_STARTS - 1, n)
 
     def _climb(self, job: Job, random: int, searched: int) -> Run:
-        fit, calls = best_mode(job, period_guesses(job.data, random), random)
+        fit, calls = best_mode(job, random)
         table = np.asarray(fit.optimized_params_np)[None, None, :]
         settings = {"mode_starts": random + bool(job.start), "searched": searched}
         return Run(variables_of(table, fit.column_names), shapes_of(fit.column_names), settings, calls=calls)
@@ -81,7 +86,7 @@ class Laplace(FitMethod):
 
     @override
     def sample(self, job: Job) -> Run:
-        mode, calls = best_mode(job, period_guesses(job.data, MODE_STARTS))
+        mode, calls = best_mode(job, MODE_STARTS)
         fit = job.model.laplace_sample(
             **_in_folder(job.common, "laplace"), mode=mode, draws=job.total_draws, jacobian=True
         )
@@ -96,21 +101,47 @@ class Pathfinder(FitMethod):
 
     @override
     def sample(self, job: Job) -> Run:
-        single = -(-job.total_draws // _PATHS)
-        guesses = period_guesses(job.data, MODE_STARTS)
-        fit = job.model.pathfinder(
-            **job.common,
-            num_paths=_PATHS,
-            inits=cast(Any, guesses[0]) if guesses else None,  # CmdStanPy's annotation has no vectors
-            num_elbo_draws=_ELBO_DRAWS,
-            num_single_draws=single,
-            draws=_PATHS * single,
-            psis_resample=False,
-            calculate_lp=True,
-        )
-        settings = {"paths": _PATHS, "elbo_draws": _ELBO_DRAWS}
-        origins = {"init": PERIODOGRAM} if guesses else {}
-        return _resample(job, fit, ("lp__", "lp_approx__"), settings, [call(fit, **origins)])
+        fit, described = _paths(job, -(-job.total_draws // _PATHS), job.common)
+        return _resample(job, fit, _RATIO, {"paths": _PATHS, "elbo_draws": _ELBO_DRAWS}, [described])
+
+
+def chain_starts(job: Job) -> tuple[list[ColdStart], list[dict[str, Any]]]:
+    """Return an initial value for each chain of a cold start, and the calls that found them.
+
+    They are draws of Pathfinder (Zhang et al. 2022), whose weights are flattened to their square roots: initial values
+    should be more dispersed than the posterior, and no chain should start in a mode that is exp(10) times smaller than
+    another one. If Pathfinder fails, they are the points where it has started.
+    """
+    try:
+        common = _in_folder(job.common, "starts") | {"seed": starts_seed(job.seed)}
+        fit, described = _paths(job, _DRAWS_OF_STARTS, common)
+        table = fit.draws()
+        log_ratio = _log_ratio(table, columns_of(fit.column_names), _RATIO)
+        rng = np.random.default_rng([job.seed, _STARTS_STREAM])
+        rows = smoothed_resample(log_ratio / 2, job.options.chains, rng).rows
+    except (RuntimeError, ValueError):
+        return _random_starts(job, job.options.chains), []
+    return as_starts(variables_of(table[rows], fit.column_names), shapes_of(fit.column_names)), [described]
+
+
+def _random_starts(job: Job, count: int) -> list[ColdStart]:
+    return cold_starts(job.model.name, job.data, count, np.random.default_rng(job.common["seed"]))
+
+
+def _paths(job: Job, single: int, common: CommonArguments) -> tuple[cmdstanpy.CmdStanPathfinder, dict[str, Any]]:
+    """Return draws of all paths of Pathfinder, and the call that has drawn them."""
+    starts = _random_starts(job, _PATHS)
+    fit = job.model.pathfinder(
+        **common,
+        num_paths=_PATHS,
+        inits=cast(Any, starts),  # CmdStanPy's annotation has no vectors
+        num_elbo_draws=_ELBO_DRAWS,
+        num_single_draws=single,
+        draws=_PATHS * single,
+        psis_resample=False,
+        calculate_lp=True,
+    )
+    return fit, call(fit, init=starts)
 
 
 def _resample(
@@ -132,8 +163,7 @@ def _resample(
     names = fit.column_names
     columns = columns_of(names)
     rng = np.random.default_rng(job.seed)
-    target = "log_density" if "log_density" in columns else ratio[0]
-    log_ratio = table[:, columns[target][0]] - table[:, columns[ratio[1]][0]]
+    log_ratio = _log_ratio(table, columns, ratio)
     rows, pareto_k, ess = smoothed_resample(log_ratio, job.total_draws, rng)
     variables = variables_of(table[None, rows], names)
     shapes = shapes_of(names)
@@ -151,36 +181,35 @@ def _resample(
     return run_of(job, density, shapes, better, settings | {"improved": True}, calls)
 
 
-def best_mode(
-    job: Job, guesses: Sequence[Guess], random: int = MODE_STARTS, iterations: int = 2000
-) -> tuple[cmdstanpy.CmdStanMLE, list[dict[str, Any]]]:
-    """Return the best mode from the start of the job and from random ones, and the calls that found the modes.
+def _log_ratio(table: FloatArray, columns: Mapping[str, list[int]], ratio: tuple[str, str]) -> FloatArray:
+    target = "log_density" if "log_density" in columns else ratio[0]
+    return np.asarray(table[:, columns[target][0]] - table[:, columns[ratio[1]][0]])
 
-    The ``guesses`` replace coordinates of the first random starts.
-    """
-    starts: list[tuple[Guess | None, dict[str, str]]] = [(guess, {"init": PERIODOGRAM}) for guess in guesses]
-    starts += [(None, {})] * (random - len(guesses))
+
+def best_mode(job: Job, cold: int) -> tuple[cmdstanpy.CmdStanMLE, list[dict[str, Any]]]:
+    """Return the best mode from the start of the job and from ``cold`` ones, and the calls that found the modes."""
+    starts: list[tuple[ColdStart, ColdStart | str]] = [(point, point) for point in _random_starts(job, cold)]
     if job.start:
-        starts.insert(0, (job.start.centre(), {"init": "start"}))
+        starts.insert(0, (job.start.centre(), "start"))
     seeds = np.random.default_rng(job.common["seed"]).integers(1, 2**31 - 300, len(starts))
     best = None
     failure = None
     calls = []
-    for i, (seed, (inits, origins)) in enumerate(zip(seeds, starts, strict=True)):
+    for i, (seed, (inits, origin)) in enumerate(zip(seeds, starts, strict=True)):
         try:
             # L-BFGS that stops in a failed line search is as close to the mode as rounding allows.
             fit = job.model.optimize(
                 **_in_folder(job.common, f"mode-{i}") | {"seed": int(seed)},
                 algorithm="lbfgs",
                 jacobian=True,
-                iter=iterations,
+                iter=_MODE_ITERATIONS,
                 require_converged=False,
-                inits=inits,
+                inits=cast(Any, inits),  # CmdStanPy's annotation has no vectors
             )
         except RuntimeError as error:
             failure = error
             continue
-        calls.append(call(fit, **origins))
+        calls.append(call(fit, init=origin))
         if best is None or fit.optimized_params_dict["lp__"] > best.optimized_params_dict["lp__"]:
             best = fit
     if best is None:

@@ -114,14 +114,28 @@ class CoordinatePriors:
             if f"{name}_concentration" in self._data:
                 parts.append(np.log(rng.gamma(self._data[f"{name}_concentration"], size=size)))
                 continue
-            location = np.atleast_1d(self._data[f"{name}_location"])
-            scale = np.atleast_1d(self._data[f"{name}_scale"])
-            grid = np.linspace(-_FAR, _FAR, _GRID)[:, None]
-            scores = np.broadcast_to(self._score(name, grid, location, scale)[0], (_GRID, size[1]))
-            drawn = rng.standard_normal(size)
-            columns = zip(drawn.T, scores.T, strict=True)
-            parts.append(np.stack([np.interp(score, column, grid[:, 0]) for score, column in columns], axis=1))
+            parts.append(self._at_scores(name, rng.standard_normal(size)))
         return np.concatenate(parts, axis=1)
+
+    def at_scores(self, scores: FloatArray) -> FloatArray:
+        """Return the coordinates (s, P) of scores (s, P); the coordinates of weights and shares are their own scores.
+
+        Scores are standard normal under log-normal priors, and nearly so under other ones.
+        """
+        parts = []
+        for coordinate, values in self.split(scores).items():
+            name = coordinate.removeprefix("z_")
+            is_share = f"{name}_a" in self._data or f"{name}_concentration" in self._data
+            parts.append(values if is_share else self._at_scores(name, values))
+        return np.concatenate(parts, axis=1)
+
+    def _at_scores(self, name: str, scores: FloatArray) -> FloatArray:
+        location = np.atleast_1d(self._data[f"{name}_location"])
+        scale = np.atleast_1d(self._data[f"{name}_scale"])
+        grid = np.linspace(-_FAR, _FAR, _GRID)[:, None]
+        on_grid = np.broadcast_to(self._score(name, grid, location, scale)[0], (_GRID, scores.shape[1]))
+        columns = zip(scores.T, on_grid.T, strict=True)
+        return np.stack([np.interp(score, column, grid[:, 0]) for score, column in columns], axis=1)
 
     def _weight(self, name: str, z: FloatArray) -> _Values:
         """Return weights in (0, 1) with beta priors, whose coordinates are logits."""

@@ -12,10 +12,10 @@ from typing_extensions import override
 
 from slayr_py.inference.diagnostics.arviz_bridge import convergence
 from slayr_py.inference.diagnostics.checks import CHAIN_CHECKS, rhat_limit
-from slayr_py.inference.sampling.approximations import MODE_STARTS, best_mode
+from slayr_py.inference.sampling.approximations import chain_starts
 from slayr_py.inference.sampling.command import CommonArguments
-from slayr_py.inference.sampling.guesses import BEST_MODE, Guess, period_guesses
 from slayr_py.inference.sampling.method import FitMethod, Job, Kind
+from slayr_py.inference.sampling.numpy_density import is_plain
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import (
     SAMPLER_COLUMNS,
@@ -41,7 +41,6 @@ LARGEST_GROWTH = 16
 """Largest number of draws of all rounds, relative to the first round."""
 
 _MARGIN = 1.1  # factor on the draws still needed, because the ESS that predicts them is an estimate
-_GUESS_ITERATIONS = 100  # of the optimiser that finds the periods at which chains start
 _STUCK_SHARE = 0.1  # share of divergent transitions above which the step sizes of a warm start do not fit
 
 _STAN_STAGES = (75, 25, 50)  # iterations of Stan's warm-up: before, in (at least) and after the windows of the metric
@@ -82,7 +81,7 @@ class Nuts(FitMethod):
         Each further round continues from the last draws with the same step sizes and metrics, so that all rounds are
         one run. ``Run.arguments`` has the chain numbers and the draws per chain of each round.
 
-        If the program has periods, all chains of a cold start begin at the periods of the best mode.
+        Chains of a cold start begin at draws of Pathfinder, see `chain_starts`.
         """
         options = job.options
         start = job.start
@@ -149,7 +148,7 @@ def _sample(job: Job, part: int, draws: int, settings: Mapping[str, Any]) -> cmd
     )
 
 
-def _first_round(job: Job) -> tuple[dict[str, Any], dict[str, str], list[dict[str, Any]]]:
+def _first_round(job: Job) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
     """Return the settings of the first round, their places in the record, and the calls that computed them."""
     if start := job.start:
         settings = {
@@ -167,17 +166,10 @@ def _first_round(job: Job) -> tuple[dict[str, Any], dict[str, str], list[dict[st
         "adapt_delta": options.target_acceptance,
         **_fitting_buffers(options.warmup),
     }
-    guesses = period_guesses(job.data, MODE_STARTS)
-    if not guesses:
+    if not is_plain(job.data):
         return settings, {}, []
-    try:
-        best, calls = best_mode(job, guesses, iterations=_GUESS_ITERATIONS)
-    except RuntimeError:
-        inits: Guess = guesses[0]
-        calls = []
-    else:
-        inits = {name: np.atleast_1d(best.stan_variable(name)).tolist() for name in guesses[0]}
-    return settings | {"inits": [inits] * options.chains}, {"init": BEST_MODE}, calls
+    inits, calls = chain_starts(job)
+    return settings | {"inits": inits}, {"init": inits}, calls
 
 
 def _fitting_buffers(warmup: int) -> dict[str, int]:

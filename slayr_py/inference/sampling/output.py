@@ -91,11 +91,12 @@ class Run:
 
 def call(
     fit: cmdstanpy.CmdStanMCMC | cmdstanpy.CmdStanMLE | cmdstanpy.CmdStanLaplace | cmdstanpy.CmdStanPathfinder,
-    **origins: str,
+    **origins: Any,
 ) -> dict[str, Any]:
     """Return the arguments that CmdStan reports for a call.
 
-    Files are omitted, since they are removed after the run. ``origins`` says where the record has their content.
+    Files are omitted, since they are removed after the run. ``origins`` has their content, or says where the record has
+    it.
     """
     reported = fit.metadata.cmdstan_config.items()
     return {name: value for name, value in reported if not _NO_ARGUMENTS.fullmatch(name)} | origins

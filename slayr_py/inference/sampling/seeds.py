@@ -7,7 +7,8 @@ import numpy as np
 from slayr_py.arguments import check_integer
 
 _LARGEST = 2_147_483_398  # the smaller modulus of the generator minus 1
-_RETRIES = 1000  # first part number of retries; a run has fewer rounds, so no round has the seed of a retry
+_STARTS = 999  # part number of the search for initial values; a run has fewer rounds
+_RETRIES = 1000  # first part number of retries
 
 
 def stan_seed(seed: int, part: int = 0) -> int:
@@ -25,6 +26,11 @@ def stan_seed(seed: int, part: int = 0) -> int:
     if seed < _LARGEST and not part:
         return seed + 1
     return int(np.random.SeedSequence([seed, part] if part else seed).generate_state(1)[0] % _LARGEST) + 1
+
+
+def starts_seed(seed: int) -> int:
+    """Return a seed for CmdStan's search for initial values of chains, other than those of the chains."""
+    return stan_seed(seed, part=_STARTS)
 
 
 def retry_seed(seed: int, retry: int) -> int:

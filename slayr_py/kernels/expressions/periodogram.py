@@ -77,6 +77,12 @@ def highest_peaks(x: FloatArray, y: FloatArray) -> FloatArray:
     return peaks(x[rows], y[rows], MOST_PEAKS)
 
 
+def explained_share(x: FloatArray, y: FloatArray, period: float) -> float:
+    """Return the share of the sum of squares of y, without its quadratic trend, that a sine of a period explains."""
+    residuals = _residuals(x, y)
+    return 0.0 if residuals is None else float(_power(x, residuals, np.array([1 / period]))[0])
+
+
 def _residuals(x: FloatArray, y: FloatArray) -> FloatArray | None:
     """Return the values without their quadratic trend, scaled; None if nothing is left.
 

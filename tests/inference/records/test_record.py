@@ -44,22 +44,24 @@ def test_a_record_made_elsewhere_is_the_same(rounds, tmp_path):
 
 
 def test_a_record_has_every_argument_of_cmdstan_with_its_value(rounds):
-    first, *further = rounds.record["calls"]
+    paths, first, *further = rounds.record["calls"]
     wanted = {"method": "sample", "num_samples": 30, "num_warmup": 60, "delta": 0.8, "gamma": 0.05, "t0": 10}
     wanted |= {
         "init_buffer": 9,
         "term_buffer": 6,
         "max_depth": 10,
         "metric": "diag_e",
-        "init": 2,
         "seed": 2,
         "sig_figs": 18,
     }
-    assert first == first | wanted
+    assert first == first | wanted and paths["method"] == "pathfinder" and paths["seed"] != 2
+    shapes = rounds.model.parameter_shapes
+    assert (len(paths["init"]), len(first["init"])) == (4, 2), "a point for each path and chain"
+    assert all({name: np.shape(v) for name, v in point.items()} == shapes for point in paths["init"] + first["init"])
     assert further and all("delta" not in call and call["init"] == "the last draws" for call in further[:1])
     arguments = rounds.record["arguments"]
-    assert len(rounds.record["calls"]) == len(arguments["rounds"]) and arguments["chain_ids"] == [1, 2]
-    assert "(-2, 2)" in rounds.record["inits"] and rounds.record["start"] is None
+    assert len(rounds.record["calls"]) == 1 + len(arguments["rounds"]) and arguments["chain_ids"] == [1, 2]
+    assert "Pathfinder" in rounds.record["inits"] and rounds.record["start"] is None
     assert len(rounds.record["adaptation"][0]["inv_metric"]) == 5
 
 

@@ -38,7 +38,7 @@ def test_sampling_continues_until_the_ess_is_reached(branin_data):
 def test_a_short_warm_up_adapts_the_metric_and_its_stages_are_recorded(branin_data, warmup, stages):
     space, configs, y = branin_data
     posterior = sl.GaussianProcess(space).fit(configs, y, chains=1, warmup=warmup, draws=4, ess=None, retries=0, seed=3)
-    (call,) = posterior.record["calls"]
+    _, call = posterior.record["calls"]
     assert tuple(int(call[name]) for name in ("init_buffer", "window", "term_buffer")) == stages
     (chain,) = posterior.record["adaptation"]
     assert np.all(np.array(chain["inv_metric"]) != 1) == (warmup >= 20)

@@ -308,8 +308,9 @@ def test_a_fit_is_saved_loaded_and_replayed(method, tmp_path):
     points = [{"x": x} for x in (0.0, 3.0)]
     np.testing.assert_array_equal(again.predict(points).mean, post.predict(points).mean)
     assert sl.inference.replay(post.record, post.data).identical
-    # Initial values are described, not named by the temporary files that CmdStan read them from.
-    assert "periodogram" in post.record["inits"] and "tmp" not in str(post.record["calls"])
+    # The record has the initial values themselves, not the temporary files that CmdStan read them from.
+    assert "in the calls" in post.record["inits"] and "tmp" not in str(post.record["calls"])
+    assert "z_period" in str(post.record["calls"][0]["init"])
 
 
 @pytest.mark.stan
