@@ -1,4 +1,4 @@
-"""The progress bar of tqdm: a widget in a notebook that has ipywidgets, a line of text elsewhere.
+"""The progress bar of tqdm: a widget in a notebook that has ipywidgets, a line of text in a terminal, lines in a file.
 
 CmdStanPy and Optuna import ``tqdm.auto`` too. This module is imported before them, so that tqdm's warning about missing
 ipywidgets, which is shown at the first import, is suppressed.
@@ -6,6 +6,7 @@ ipywidgets, which is shown at the first import, is suppressed.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -17,11 +18,37 @@ with warnings.catch_warnings():
     from tqdm.auto import tqdm
 
 
+IS_WIDGET = any(base.__module__ == "tqdm.notebook" for base in tqdm.__mro__)
+"""Whether the bar is a widget."""
+
+
 class Bar(tqdm):  # type: ignore[misc]  # tqdm has no type hints
     """The bar of tqdm, which releases its lock if an error or an interrupt ends the drawing.
 
     tqdm would keep the lock, which all bars of a process share: the next bar of another thread would wait forever.
+
+    In a file, where a bar cannot be drawn over, there is a line for every count, and the last state.
     """
+
+    _last_count: int | None = None
+
+    def display(self, msg: str | None = None, pos: int | None = None) -> bool:
+        """Draw the bar, or write it as a line."""
+        if not self._writes_lines():
+            return bool(super().display(msg, pos))
+        is_last = self.disable  # tqdm disables a bar before it draws it for the last time, and ends that line itself
+        if msg != "" and (is_last or self.n != self._last_count):
+            self.fp.write(f"{self if msg is None else msg}" + ("" if is_last else "\n"))
+            self._last_count = self.n
+        return msg != ""
+
+    def clear(self, nolock: bool = False) -> None:
+        """Make room for a line of text above the bar."""
+        if not self._writes_lines():
+            super().clear(nolock)
+
+    def _writes_lines(self) -> bool:
+        return not (IS_WIDGET or "ipykernel" in sys.modules or getattr(self.fp, "isatty", bool)())
 
     def refresh(self, nolock: bool = False, lock_args: tuple[Any, ...] | None = None) -> None:
         """Draw the bar again."""
@@ -31,8 +58,5 @@ class Bar(tqdm):  # type: ignore[misc]  # tqdm has no type hints
         with self.get_lock():
             super().refresh(nolock=True)
 
-
-IS_WIDGET = any(base.__module__ == "tqdm.notebook" for base in tqdm.__mro__)
-"""Whether the bar is a widget."""
 
 __all__ = ["IS_WIDGET", "Bar"]

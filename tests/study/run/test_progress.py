@@ -20,24 +20,48 @@ def test_describe_diagnostics():
     assert describe_diagnostics({"ok": False}) == "fit doubtful"
 
 
-def test_bar_shows_failed_diagnostics(small_study, capsys):
-    with ProgressBar(small_study, budget=5, enabled=True) as bar:
-        bar.phase(Phase("maximising", 3, {"rhat_max": 1.31, "ess_bulk_min": 31.0, "divergences": 0, "ok": False}))
-    assert "rhat 1.31 ess 31 div 0, fit doubtful" in capsys.readouterr().err
+FAILED = {"rhat_max": 1.31, "ess_bulk_min": 31.0, "divergences": 0, "ok": False}
 
 
-def test_the_bar_counts_the_finished_trials_of_all_processes(small_study, capsys):
-    with ProgressBar(small_study, budget=5, enabled=True) as bar:
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_bar_shows_failed_diagnostics(small_study):
+    with redirect_stderr(Terminal()) as terminal, ProgressBar(small_study, budget=5, enabled=True) as bar:
+        bar.phase(Phase("maximising", 3, FAILED))
+    assert "rhat 1.31 ess 31 div 0, fit doubtful" in terminal.getvalue()
+
+
+def test_the_bar_counts_the_finished_trials_of_all_processes(small_study):
+    with redirect_stderr(Terminal()) as terminal, ProgressBar(small_study, budget=5, enabled=True) as bar:
         tell(small_study, ask(small_study), 1.0)  # by another process
         tell(small_study, 3, 1.0)
         bar.finished()
-    drawn = capsys.readouterr().err
+    drawn = terminal.getvalue()
     assert "| 3/5 [" in drawn and drawn.rstrip().split("done")[-1].count("| 5/5 [") == 1
+
+
+def test_a_file_has_a_line_for_every_trial_and_the_last_state(small_study, capsys):
+    with ProgressBar(small_study, budget=5, enabled=True) as bar:
+        for phase in ("fitting", "maximising", "evaluating"):
+            bar.phase(Phase(phase, 3, FAILED))
+        bar.announce("a note")
+        tell(small_study, ask(small_study), 1.0)
+        for phase in ("fitting", "maximising", "evaluating"):
+            bar.phase(Phase(phase, 4, FAILED))
+    drawn = capsys.readouterr().err
+    assert "\r" not in drawn and drawn.endswith("fit doubtful\n")
+    empty, start, note, trial, last = drawn.splitlines()
+    assert "0/5" in empty and note == "a note" and "fit doubtful" not in start
+    assert "| 3/5 [" in start and trial.startswith("fitting ") and "| 4/5 [" in trial
+    assert last.startswith("done ") and "| 4/5 [" in last
 
 
 @pytest.mark.stan
 def test_bar_shows_phases_and_diagnostics(plane):
-    drawn = io.StringIO()
+    drawn = Terminal()
     with redirect_stderr(drawn):
         minimize(branin, plane, budget=5, n_initial=4, seed=1, method="nuts", chains=2, warmup=100, draws=100)
     text = drawn.getvalue()
