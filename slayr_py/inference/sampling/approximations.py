@@ -14,7 +14,8 @@ from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, importan
 from slayr_py.inference.diagnostics.importance import smoothed_resample
 from slayr_py.inference.sampling.cold_starts import ColdStart, as_starts, cold_starts
 from slayr_py.inference.sampling.command import CommonArguments
-from slayr_py.inference.sampling.densities import density_of, run_of
+from slayr_py.inference.sampling.densities import density_of, numpy_density, run_of
+from slayr_py.inference.sampling.density import pointwise
 from slayr_py.inference.sampling.method import FitMethod, Job
 from slayr_py.inference.sampling.numpy_density import NumpyDensity
 from slayr_py.inference.sampling.options import FitOptions
@@ -87,9 +88,7 @@ class Laplace(FitMethod):
     @override
     def sample(self, job: Job) -> Run:
         mode, calls = best_mode(job, MODE_STARTS)
-        fit = job.model.laplace_sample(
-            **_in_folder(job.common, "laplace"), mode=mode, draws=job.total_draws, jacobian=True
-        )
+        fit = job.model.laplace_sample(**_of_proposals(job, "laplace"), mode=mode, draws=job.total_draws, jacobian=True)
         calls.append(call(fit, mode="the best mode"))
         return _resample(job, fit, ("log_p__", "log_q__"), {"mode_starts": MODE_STARTS}, calls)
 
@@ -101,7 +100,7 @@ class Pathfinder(FitMethod):
 
     @override
     def sample(self, job: Job) -> Run:
-        fit, described = _paths(job, -(-job.total_draws // _PATHS), job.common)
+        fit, described = _paths(job, -(-job.total_draws // _PATHS), _of_proposals(job, "pathfinder"))
         return _resample(job, fit, _RATIO, {"paths": _PATHS, "elbo_draws": _ELBO_DRAWS}, [described])
 
 
@@ -113,10 +112,10 @@ def chain_starts(job: Job) -> tuple[list[ColdStart], list[dict[str, Any]]]:
     another one. If Pathfinder fails, they are the points where it has started.
     """
     try:
-        common = _in_folder(job.common, "starts") | {"seed": starts_seed(job.seed)}
+        common = job.for_proposals("starts", corrects=False) | {"seed": starts_seed(job.seed)}
         fit, described = _paths(job, _DRAWS_OF_STARTS, common)
         table = fit.draws()
-        log_ratio = _log_ratio(table, columns_of(fit.column_names), _RATIO)
+        log_ratio = _difference(table, columns_of(fit.column_names), *_RATIO)
         rng = np.random.default_rng([job.seed, _STARTS_STREAM])
         rows = smoothed_resample(log_ratio / 2, job.options.chains, rng).rows
     except (RuntimeError, ValueError):
@@ -156,34 +155,43 @@ def _resample(
     A normal distribution misses the tails of a posterior, and ratios of draws that miss them look good. So a fifth of
     the proposals comes from a distribution as wide as the prior, if the density is written in NumPy.
 
-    ``ratio`` names the columns of the target and of the approximation. The ``log_density`` of a binary model replaces
-    the target.
+    ``ratio`` names the columns of the target and of the approximation. A more accurate density of binary observations
+    replaces the target.
     """
     table = fit.draws()
     names = fit.column_names
     columns = columns_of(names)
-    rng = np.random.default_rng(job.seed)
-    log_ratio = _log_ratio(table, columns, ratio)
-    rows, pareto_k, ess = smoothed_resample(log_ratio, job.total_draws, rng)
-    variables = variables_of(table[None, rows], names)
     shapes = shapes_of(names)
-    run = Run(variables, shapes, settings | {"improved": False}, {}, pareto_k, ess, calls=calls)
-    coordinates = np.concatenate([values[0] for values in run.unconstrained.values()], axis=1)
+    rng = np.random.default_rng(job.seed)
+    drawn = np.concatenate([table[:, columns[name]] for name in shapes], axis=1)
+    density = density_of(job, shapes)
+    if isinstance(density, NumpyDensity) and job.data["binary"]:
+        log_ratio = density(drawn) - table[:, columns[ratio[1]][0]]
+    else:
+        target = "log_density" if "log_density" in columns else ratio[0]
+        log_ratio = _difference(table, columns, target, ratio[1])
+    rows, pareto_k, ess = smoothed_resample(log_ratio, job.total_draws, rng)
     good = importance_limits(APPROXIMATION_CHECKS, job.total_draws)
     try:
-        density = density_of(job, shapes)
         prior = density.prior_draws(_PRIOR_DRAWS, rng) if isinstance(density, NumpyDensity) else None
-        better = improve(density, coordinates, job.total_draws, good, rng, most_steps=_STEPS, wide=prior)
+        better = improve(density, drawn[rows], job.total_draws, good, rng, most_steps=_STEPS, wide=prior)
     except (ValueError, np.linalg.LinAlgError):
-        return run
-    if good(pareto_k, ess) and not good(better.pareto_k, better.ess):
-        return run
-    return run_of(job, density, shapes, better, settings | {"improved": True}, calls)
+        better = None
+    if better is not None and (good(better.pareto_k, better.ess) or not good(pareto_k, ess)):
+        return run_of(job, density, shapes, better, settings | {"improved": True}, calls)
+    variables = variables_of(table[None, rows], names)
+    if job.data["want_pointwise"]:
+        variables |= pointwise(job, shapes, drawn[rows])
+    return Run(variables, shapes, settings | {"improved": False}, {}, pareto_k, ess, calls=calls)
 
 
-def _log_ratio(table: FloatArray, columns: Mapping[str, list[int]], ratio: tuple[str, str]) -> FloatArray:
-    target = "log_density" if "log_density" in columns else ratio[0]
-    return np.asarray(table[:, columns[target][0]] - table[:, columns[ratio[1]][0]])
+def _of_proposals(job: Job, folder: str) -> CommonArguments:
+    """Return the arguments of a call for proposals; NumPy corrects the density of binary observations if it can."""
+    return job.for_proposals(folder, corrects=numpy_density(job.model.name, job.data) is None)
+
+
+def _difference(table: FloatArray, columns: Mapping[str, list[int]], first: str, second: str) -> FloatArray:
+    return np.asarray(table[:, columns[first][0]] - table[:, columns[second][0]])
 
 
 def best_mode(job: Job, cold: int) -> tuple[cmdstanpy.CmdStanMLE, list[dict[str, Any]]]:

@@ -61,16 +61,28 @@ class Job:
     @cached_property
     def common(self) -> CommonArguments:
         """Arguments of all CmdStan calls; the program's data are written on first use."""
-        data_file = self.folder / "data.json"
         # Draws of a binary model are resampled by `log_density`, which is more accurate than the sampled density.
         corrects = int(self.data["binary"] and not self.data["prior_only"])
-        cmdstanpy.write_stan_json(str(data_file), dict(self.data) | {"want_density": corrects})
-        return {
-            "data": str(data_file),
-            "seed": stan_seed(self.seed),
-            "output_dir": str(self.folder),
-            "sig_figs": DIGITS,
-        }
+        return self._arguments("data", {"want_density": corrects}, self.folder)
+
+    def for_proposals(self, folder: str, *, corrects: bool) -> CommonArguments:
+        """Return the arguments of a call whose draws are proposals: without the pointwise quantities of the program.
+
+        Parameters
+        ----------
+        folder : str
+            Name of the folder of its output, since CmdStanPy names files by the second and overwrites them.
+        corrects : bool
+            Whether the program computes `log_density`, if the common arguments do.
+        """
+        corrects &= bool(self.data["binary"] and not self.data["prior_only"])
+        changes = {"want_density": int(corrects), "want_pointwise": 0}
+        return self._arguments(f"{folder}-data", changes, self.folder / folder)
+
+    def _arguments(self, name: str, changes: Mapping[str, Any], output: Path) -> CommonArguments:
+        file = self.folder / f"{name}.json"
+        cmdstanpy.write_stan_json(str(file), {**self.data, **changes})
+        return {"data": str(file), "seed": stan_seed(self.seed), "output_dir": str(output), "sig_figs": DIGITS}
 
     @property
     def total_draws(self) -> int:
