@@ -153,8 +153,8 @@ season.rename(dict(enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".s
 # %% [markdown]
 # ## A kernel without the structure
 #
-# A squared-exponential kernel has one length-scale. It is a quarter of a year here, short enough for the season, and too
-# short for everything else: a few months after the end of the data the prediction is back at the mean.
+# A squared-exponential kernel has one length-scale. It is a quarter of a year here, short enough for the season, and
+# too short for everything else: a few months after the end of the data the prediction is back at the mean.
 
 # %%
 plain = sl.GaussianProcess(space, "SE").fit(configs(x), y, **fit)
