@@ -47,7 +47,7 @@ def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
 
     effort = Effort(candidates=64, screens=((1, 8),), climbs=(1, 1), finals=(1, 1), draws=1)
     monkeypatch.setattr(GaussianProcess, "fit", fit_once)
-    monkeypatch.setattr(approximations, "MODE_STARTS", 1)
+    monkeypatch.setattr(approximations, "count_of_starts", lambda data: 1)
     search_briefly(monkeypatch, effort)
 
 

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, importance_limits
 from slayr_py.inference.diagnostics.importance import smoothed_resample
-from slayr_py.inference.sampling.cold_starts import ColdStart, as_starts, cold_starts
+from slayr_py.inference.sampling.cold_starts import ColdStart, as_starts, cold_starts, count_of_starts
 from slayr_py.inference.sampling.command import CommonArguments
 from slayr_py.inference.sampling.densities import density_of, numpy_density, run_of
 from slayr_py.inference.sampling.density import pointwise
@@ -25,14 +25,12 @@ from slayr_py.inference.sampling.seeds import starts_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.space import FloatArray
 
-MODE_STARTS = 4  # several starts, since the posterior of length-scales can have several modes
 GROWTH = 1.1  # of the number of observations, after which random starts are tried again beside the last mode
 
 _MODE_ITERATIONS = 2000
 _DRAWS_OF_STARTS = 100  # of every path, from which initial values of chains are resampled
 _STARTS_STREAM = 2  # of the random numbers of a seed; the others belong to approximations and binary likelihoods
 _RATIO = ("lp__", "lp_approx__")  # of Pathfinder: columns of the target and of the approximation
-_PATHS = 4  # of Pathfinder; Stan's default
 _ELBO_DRAWS = 10  # draws per approximation on a path; with Stan's default of 25 they cost more than the paths
 _PRIOR_DRAWS = 500  # whose covariance proposals have
 _STEPS = 10  # of population Monte Carlo; all of them take less time than NUTS
@@ -64,14 +62,14 @@ class Mode(FitMethod):
         """
         n = int(job.data["N"])
         if job.start is None:
-            return self._climb(job, MODE_STARTS, n)
+            return self._climb(job, count_of_starts(job.data), n)
         searched = job.start.searched
         if searched / GROWTH < n < searched * GROWTH:
             try:
                 return self._climb(job, 0, searched)
             except RuntimeError:  # the density is not defined at the last mode
                 pass
-        return self._climb(job, MODE_STARTS - 1, n)
+        return self._climb(job, count_of_starts(job.data) - 1, n)
 
     def _climb(self, job: Job, random: int, searched: int) -> Run:
         fit, calls = best_mode(job, random)
@@ -87,10 +85,11 @@ class Laplace(FitMethod):
 
     @override
     def sample(self, job: Job) -> Run:
-        mode, calls = best_mode(job, MODE_STARTS)
+        starts = count_of_starts(job.data)
+        mode, calls = best_mode(job, starts)
         fit = job.model.laplace_sample(**_of_proposals(job, "laplace"), mode=mode, draws=job.total_draws, jacobian=True)
         calls.append(call(fit, mode="the best mode"))
-        return _resample(job, fit, ("log_p__", "log_q__"), {"mode_starts": MODE_STARTS}, calls)
+        return _resample(job, fit, ("log_p__", "log_q__"), {"mode_starts": starts}, calls)
 
 
 class Pathfinder(FitMethod):
@@ -100,8 +99,9 @@ class Pathfinder(FitMethod):
 
     @override
     def sample(self, job: Job) -> Run:
-        fit, described = _paths(job, -(-job.total_draws // _PATHS), _of_proposals(job, "pathfinder"))
-        return _resample(job, fit, _RATIO, {"paths": _PATHS, "elbo_draws": _ELBO_DRAWS}, [described])
+        paths = count_of_starts(job.data)
+        fit, described = _paths(job, -(-job.total_draws // paths), _of_proposals(job, "pathfinder"))
+        return _resample(job, fit, _RATIO, {"paths": paths, "elbo_draws": _ELBO_DRAWS}, [described])
 
 
 def chain_starts(job: Job) -> tuple[list[ColdStart], list[dict[str, Any]]]:
@@ -119,24 +119,24 @@ def chain_starts(job: Job) -> tuple[list[ColdStart], list[dict[str, Any]]]:
         rng = np.random.default_rng([job.seed, _STARTS_STREAM])
         rows = smoothed_resample(log_ratio / 2, job.options.chains, rng).rows
     except (RuntimeError, ValueError):
-        return _random_starts(job, job.options.chains), []
+        return _cold_starts(job, job.options.chains), []
     return as_starts(variables_of(table[rows], fit.column_names), shapes_of(fit.column_names)), [described]
 
 
-def _random_starts(job: Job, count: int) -> list[ColdStart]:
+def _cold_starts(job: Job, count: int) -> list[ColdStart]:
     return cold_starts(job.model.name, job.data, count, np.random.default_rng(job.common["seed"]))
 
 
 def _paths(job: Job, single: int, common: CommonArguments) -> tuple[cmdstanpy.CmdStanPathfinder, dict[str, Any]]:
     """Return draws of all paths of Pathfinder, and the call that has drawn them."""
-    starts = _random_starts(job, _PATHS)
+    starts = _cold_starts(job, count_of_starts(job.data))
     fit = job.model.pathfinder(
         **common,
-        num_paths=_PATHS,
+        num_paths=len(starts),
         inits=cast(Any, starts),  # CmdStanPy's annotation has no vectors
         num_elbo_draws=_ELBO_DRAWS,
         num_single_draws=single,
-        draws=_PATHS * single,
+        draws=len(starts) * single,
         psis_resample=False,
         calculate_lp=True,
     )
@@ -196,7 +196,7 @@ def _difference(table: FloatArray, columns: Mapping[str, list[int]], first: str,
 
 def best_mode(job: Job, cold: int) -> tuple[cmdstanpy.CmdStanMLE, list[dict[str, Any]]]:
     """Return the best mode from the start of the job and from ``cold`` ones, and the calls that found the modes."""
-    starts: list[tuple[ColdStart, ColdStart | str]] = [(point, point) for point in _random_starts(job, cold)]
+    starts: list[tuple[ColdStart, ColdStart | str]] = [(point, point) for point in _cold_starts(job, cold)]
     if job.start:
         starts.insert(0, (job.start.centre(), "start"))
     seeds = np.random.default_rng(job.common["seed"]).integers(1, 2**31 - 300, len(starts))

@@ -29,6 +29,13 @@ LITTLE_NOISE = -2.0
 
 _SPREAD = 2.0  # largest absolute score of a random start
 _SHORTEST = -4.0  # score of a length-scale
+_MOST_ALONE = 4  # most starts with short length-scales in a single column
+
+
+def count_of_starts(data: Mapping[str, Any]) -> int:
+    """Return how many starts a fit has: all of those with short length-scales, at least two others, and four in all."""
+    alone = len(set(_columns_of_lengthscales(data).values()))
+    return max(4, 1 + (min(alone, _MOST_ALONE) if alone > 1 else 0) + 2)
 
 
 def cold_starts(program: str, data: Mapping[str, Any], count: int, rng: np.random.Generator) -> list[ColdStart]:
@@ -36,9 +43,10 @@ def cold_starts(program: str, data: Mapping[str, Any], count: int, rng: np.rando
 
     The scores of the first start, which are standard normal under the prior, are 0, but for little noise and
     length-scales that are a quarter of the period at the highest peak of the periodogram of their column. If there are
-    several columns, the second start has such length-scales only in the column whose peak explains most. Scores of the
-    other starts are uniform on (-2, 2). In all of them ``mu`` is near the mean of the observations, the period of the
-    i-th periodic leaf of start k is at peak k i of its column, and coordinates of weights are uniform.
+    several columns, the second start has such length-scales only in the column whose peak explains most. The next ones
+    have short length-scales in one of the other columns: a product of two waves, for example, has no peak. Scores of
+    the other starts are uniform on (-2, 2). In all of them ``mu`` is near the mean of the observations, the period of
+    the i-th periodic leaf of start k is at peak k i of its column, and coordinates of weights are uniform.
 
     Parameters
     ----------
@@ -89,7 +97,7 @@ def quarter_of_period(periods: FloatArray, location: float, scale: float) -> flo
 
 
 def _short_lengthscales(data: Mapping[str, Any]) -> list[FloatArray]:
-    """Return scores of all length-scales: short in all columns, and in the one whose peak explains most."""
+    """Return scores of all length-scales: short in all columns, and in one at a time, the highest peak first."""
     location, scale = (np.asarray(data[f"lengthscale_{name}"], dtype=np.float64) for name in ("location", "scale"))
     columns = _columns_of_lengthscales(data)
     series = {column: _series(data, column) for column in columns.values()}
@@ -97,11 +105,21 @@ def _short_lengthscales(data: Mapping[str, Any]) -> list[FloatArray]:
     everywhere = np.zeros(len(location))
     for i, column in columns.items():
         everywhere[i] = quarter_of_period(periods[column], location[i], scale[i])
-    explained = {column: explained_share(*series[column], found[0]) for column, found in periods.items() if len(found)}
-    if len(columns) < 2 or not explained:
+    explained = {
+        column: explained_share(*series[column], found[0]) if len(found) else 0.0 for column, found in periods.items()
+    }
+    if len(explained) < 2:
         return [everywhere]
-    strongest = max(explained, key=lambda column: explained[column])
-    return [everywhere, np.where([columns.get(i) == strongest for i in range(len(location))], everywhere, 0.0)]
+    ranked = sorted(explained, key=lambda column: -explained[column])[:_MOST_ALONE]
+    return [everywhere] + [
+        np.array(
+            [
+                (everywhere[i] if column == ranked[0] else SHORT) if columns.get(i) == column else 0.0
+                for i in range(len(location))
+            ]
+        )
+        for column in ranked
+    ]
 
 
 def _columns_of_lengthscales(data: Mapping[str, Any]) -> dict[int, int]:

@@ -56,7 +56,7 @@ def test_a_record_has_every_argument_of_cmdstan_with_its_value(rounds):
     }
     assert first == first | wanted and paths["method"] == "pathfinder" and paths["seed"] != 2
     shapes = rounds.model.parameter_shapes
-    assert (len(paths["init"]), len(first["init"])) == (4, 2), "a point for each path and chain"
+    assert (len(paths["init"]), len(first["init"])) == (5, 2), "a point for each path and chain"
     assert all({name: np.shape(v) for name, v in point.items()} == shapes for point in paths["init"] + first["init"])
     assert further and all("delta" not in call and call["init"] == "the last draws" for call in further[:1])
     arguments = rounds.record["arguments"]
@@ -77,9 +77,9 @@ def test_a_warm_start_is_recorded_once_and_in_full(rounds):
 @pytest.mark.parametrize(
     ("method", "options", "calls"),
     [
-        ("pathfinder", {"paths": 4, "elbo_draws": 10}, ["pathfinder"]),
-        ("laplace", {"mode_starts": 4}, ["optimize", "laplace"]),
-        ("map", {"mode_starts": 4}, ["optimize"]),
+        ("pathfinder", {"paths": 5, "elbo_draws": 10}, ["pathfinder"]),
+        ("laplace", {"mode_starts": 5}, ["optimize", "laplace"]),
+        ("map", {"mode_starts": 5}, ["optimize"]),
     ],
 )
 def test_options_of_approximations(method, options, calls):

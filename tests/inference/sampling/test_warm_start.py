@@ -113,8 +113,8 @@ def test_an_invalid_stored_start_is_rejected(stored):
 def test_every_kind_of_parameter_starts_warm(mixed_posterior):
     gp = sl.GaussianProcess(mixed_space())
     y = mixed_posterior.y_mean + mixed_posterior.y_sd * np.asarray(mixed_posterior.data["y"])
-    # With 50 draws the effective sample size was 10 on some processors, where 10 was asked for, and the fit went cold.
-    warm = gp.fit(mixed_posterior.train, y, chains=2, draws=200, start=mixed_posterior.warm_start())
+    # With 200 draws R-hat was 1.03 to 1.04 for some seeds, where 1.03 is the limit, and the fit went cold.
+    warm = gp.fit(mixed_posterior.train, y, chains=2, draws=600, start=mixed_posterior.warm_start())
     assert warm.record["arguments"]["start"] == "warm"
     assert warm.record["abandoned"] == []
 
