@@ -47,7 +47,8 @@ def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
 
     effort = Effort(candidates=64, screens=((1, 8),), climbs=(1, 1), finals=(1, 1), draws=1)
     monkeypatch.setattr(GaussianProcess, "fit", fit_once)
-    monkeypatch.setattr(approximations, "count_of_starts", lambda data: 1)
+    all_starts = approximations._cold_starts
+    monkeypatch.setattr(approximations, "_cold_starts", lambda job: all_starts(job)[:1])
     search_briefly(monkeypatch, effort)
 
 

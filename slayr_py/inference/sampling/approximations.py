@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from slayr_py.inference.diagnostics.checks import APPROXIMATION_CHECKS, importance_limits
 from slayr_py.inference.diagnostics.importance import smoothed_resample
-from slayr_py.inference.sampling.cold_starts import ColdStart, as_starts, cold_starts, count_of_starts
+from slayr_py.inference.sampling.cold_starts import ColdStart, as_starts, cold_starts
 from slayr_py.inference.sampling.command import CommonArguments
 from slayr_py.inference.sampling.densities import density_of, numpy_density, run_of
 from slayr_py.inference.sampling.density import pointwise
@@ -62,19 +62,19 @@ class Mode(FitMethod):
         """
         n = int(job.data["N"])
         if job.start is None:
-            return self._climb(job, count_of_starts(job.data), n)
+            return self._climb(job, _cold_starts(job), n)
         searched = job.start.searched
         if searched / GROWTH < n < searched * GROWTH:
             try:
-                return self._climb(job, 0, searched)
+                return self._climb(job, [], searched)
             except RuntimeError:  # the density is not defined at the last mode
                 pass
-        return self._climb(job, count_of_starts(job.data) - 1, n)
+        return self._climb(job, _cold_starts(job)[:-1], n)
 
-    def _climb(self, job: Job, random: int, searched: int) -> Run:
-        fit, calls = best_mode(job, random)
+    def _climb(self, job: Job, cold: Sequence[ColdStart], searched: int) -> Run:
+        fit, calls = best_mode(job, cold)
         table = np.asarray(fit.optimized_params_np)[None, None, :]
-        settings = {"mode_starts": random + bool(job.start), "searched": searched}
+        settings = {"mode_starts": len(cold) + bool(job.start), "searched": searched}
         return Run(variables_of(table, fit.column_names), shapes_of(fit.column_names), settings, calls=calls)
 
 
@@ -85,11 +85,11 @@ class Laplace(FitMethod):
 
     @override
     def sample(self, job: Job) -> Run:
-        starts = count_of_starts(job.data)
+        starts = _cold_starts(job)
         mode, calls = best_mode(job, starts)
         fit = job.model.laplace_sample(**_of_proposals(job, "laplace"), mode=mode, draws=job.total_draws, jacobian=True)
         calls.append(call(fit, mode="the best mode"))
-        return _resample(job, fit, ("log_p__", "log_q__"), {"mode_starts": starts}, calls)
+        return _resample(job, fit, ("log_p__", "log_q__"), {"mode_starts": len(starts)}, calls)
 
 
 class Pathfinder(FitMethod):
@@ -99,9 +99,9 @@ class Pathfinder(FitMethod):
 
     @override
     def sample(self, job: Job) -> Run:
-        paths = count_of_starts(job.data)
-        fit, described = _paths(job, -(-job.total_draws // paths), _of_proposals(job, "pathfinder"))
-        return _resample(job, fit, _RATIO, {"paths": paths, "elbo_draws": _ELBO_DRAWS}, [described])
+        starts = _cold_starts(job)
+        fit, described = _paths(job, starts, -(-job.total_draws // len(starts)), _of_proposals(job, "pathfinder"))
+        return _resample(job, fit, _RATIO, {"paths": len(starts), "elbo_draws": _ELBO_DRAWS}, [described])
 
 
 def chain_starts(job: Job) -> tuple[list[ColdStart], list[dict[str, Any]]]:
@@ -111,25 +111,27 @@ def chain_starts(job: Job) -> tuple[list[ColdStart], list[dict[str, Any]]]:
     should be more dispersed than the posterior, and no chain should start in a mode that is exp(10) times smaller than
     another one. If Pathfinder fails, they are the points where it has started.
     """
+    starts = _cold_starts(job)
     try:
         common = job.for_proposals("starts", corrects=False) | {"seed": starts_seed(job.seed)}
-        fit, described = _paths(job, _DRAWS_OF_STARTS, common)
+        fit, described = _paths(job, starts, _DRAWS_OF_STARTS, common)
         table = fit.draws()
         log_ratio = _difference(table, columns_of(fit.column_names), *_RATIO)
         rng = np.random.default_rng([job.seed, _STARTS_STREAM])
         rows = smoothed_resample(log_ratio / 2, job.options.chains, rng).rows
     except (RuntimeError, ValueError):
-        return _cold_starts(job, job.options.chains), []
+        return [starts[chain % len(starts)] for chain in range(job.options.chains)], []
     return as_starts(variables_of(table[rows], fit.column_names), shapes_of(fit.column_names)), [described]
 
 
-def _cold_starts(job: Job, count: int) -> list[ColdStart]:
-    return cold_starts(job.model.name, job.data, count, np.random.default_rng(job.common["seed"]))
+def _cold_starts(job: Job) -> list[ColdStart]:
+    return cold_starts(job.model.name, job.data, np.random.default_rng(job.common["seed"]))
 
 
-def _paths(job: Job, single: int, common: CommonArguments) -> tuple[cmdstanpy.CmdStanPathfinder, dict[str, Any]]:
+def _paths(
+    job: Job, starts: list[ColdStart], single: int, common: CommonArguments
+) -> tuple[cmdstanpy.CmdStanPathfinder, dict[str, Any]]:
     """Return draws of all paths of Pathfinder, and the call that has drawn them."""
-    starts = _cold_starts(job, count_of_starts(job.data))
     fit = job.model.pathfinder(
         **common,
         num_paths=len(starts),
@@ -194,9 +196,9 @@ def _difference(table: FloatArray, columns: Mapping[str, list[int]], first: str,
     return np.asarray(table[:, columns[first][0]] - table[:, columns[second][0]])
 
 
-def best_mode(job: Job, cold: int) -> tuple[cmdstanpy.CmdStanMLE, list[dict[str, Any]]]:
+def best_mode(job: Job, cold: Sequence[ColdStart]) -> tuple[cmdstanpy.CmdStanMLE, list[dict[str, Any]]]:
     """Return the best mode from the start of the job and from ``cold`` ones, and the calls that found the modes."""
-    starts: list[tuple[ColdStart, ColdStart | str]] = [(point, point) for point in _cold_starts(job, cold)]
+    starts: list[tuple[ColdStart, ColdStart | str]] = [(point, point) for point in cold]
     if job.start:
         starts.insert(0, (job.start.centre(), "start"))
     seeds = np.random.default_rng(job.common["seed"]).integers(1, 2**31 - 300, len(starts))

@@ -30,38 +30,38 @@ LITTLE_NOISE = -2.0
 _SPREAD = 2.0  # largest absolute score of a random start
 _SHORTEST = -4.0  # score of a length-scale
 _MOST_ALONE = 4  # most starts with short length-scales in a single column
+_MARKED = 1 / 3  # share of the largest explained share from which a column has short length-scales together with others
 
 
-def count_of_starts(data: Mapping[str, Any]) -> int:
-    """Return how many starts a fit has: all of those with short length-scales, at least two others, and four in all."""
-    alone = len(set(_columns_of_lengthscales(data).values()))
-    return max(4, 1 + (min(alone, _MOST_ALONE) if alone > 1 else 0) + 2)
-
-
-def cold_starts(program: str, data: Mapping[str, Any], count: int, rng: np.random.Generator) -> list[ColdStart]:
+def cold_starts(
+    program: str, data: Mapping[str, Any], rng: np.random.Generator, count: int | None = None
+) -> list[ColdStart]:
     """Return the coordinates of a program from which a fit starts.
 
     The scores of the first start, which are standard normal under the prior, are 0, but for little noise and
     length-scales that are a quarter of the period at the highest peak of the periodogram of their column. If there are
-    several columns, the second start has such length-scales only in the column whose peak explains most. The next ones
-    have short length-scales in one of the other columns: a product of two waves, for example, has no peak. Scores of
-    the other starts are uniform on (-2, 2). In all of them ``mu`` is near the mean of the observations, the period of
-    the i-th periodic leaf of start k is at peak k i of its column, and coordinates of weights are uniform.
+    several columns, a start has such length-scales only in the columns whose peaks explain much, another one only in
+    the column whose peak explains most. The next ones have short length-scales in one of the other columns: a product
+    of two waves, for example, has no peak. Scores of the other starts are uniform on (-2, 2). In all of them ``mu`` is
+    near the mean of the observations, periods are at peaks of their columns, in every other start at the highest one,
+    and coordinates of weights are uniform.
 
     Parameters
     ----------
     program : str
     data : mapping
         Data of the program.
-    count : int
-        Number of starts.
+    count : int, optional
+        Number of starts. By default all with short length-scales, at least two others, and four in all.
     """
     shapes = program_contracts()[program].coordinate_shapes_in(data)
     priors = CoordinatePriors({name: np.asarray(value, dtype=np.float64) for name, value in data.items()}, shapes)
     size = sum(int(np.prod(shape)) for shape in shapes.values())
+    short = _short_lengthscales(data)
+    count = max(4, len(short) + 2) if count is None else count
     scores = rng.uniform(-_SPREAD, _SPREAD, (count, size))
     by_name = priors.split(scores)
-    for k, lengthscales in enumerate(_short_lengthscales(data)[:count]):
+    for k, lengthscales in enumerate(short[:count]):
         scores[k] = 0.0
         by_name["z_sigma_n"][k] = LITTLE_NOISE
         if len(lengthscales):
@@ -110,16 +110,14 @@ def _short_lengthscales(data: Mapping[str, Any]) -> list[FloatArray]:
     }
     if len(explained) < 2:
         return [everywhere]
-    ranked = sorted(explained, key=lambda column: -explained[column])[:_MOST_ALONE]
-    return [everywhere] + [
-        np.array(
-            [
-                (everywhere[i] if column == ranked[0] else SHORT) if columns.get(i) == column else 0.0
-                for i in range(len(location))
-            ]
-        )
-        for column in ranked
-    ]
+    ranked = sorted(explained, key=lambda column: -explained[column])
+    marked = [column for column in ranked if explained[column] >= _MARKED * explained[ranked[0]]]
+    together = [marked] if 1 < len(marked) < len(ranked) else []
+    scores = [everywhere]
+    for chosen in [*together, *([column] for column in ranked[:_MOST_ALONE])]:
+        short = everywhere if chosen[0] == ranked[0] else np.full(len(location), SHORT)
+        scores.append(np.where([columns.get(i) in chosen for i in range(len(location))], short, 0.0))
+    return scores
 
 
 def _columns_of_lengthscales(data: Mapping[str, Any]) -> dict[int, int]:
@@ -137,7 +135,9 @@ def _put_at_peaks(data: Mapping[str, Any], scores: FloatArray) -> None:
     for i, leaf in enumerate(leaves):
         logs = np.log(highest_peaks(*_series(data, leaf.columns[0])))
         if len(logs) and scale[i] > 0:
-            scores[:, i] = [(logs[(k * i) % len(logs)] - location[i]) / scale[i] for k in range(len(scores))]
+            # The periods of several leaves differ; that of a single leaf is at the highest peak in every other start.
+            peaks = [k * i if len(location) > 1 else (k + 1) // 2 * (k % 2) for k in range(len(scores))]
+            scores[:, i] = [(logs[peak % len(logs)] - location[i]) / scale[i] for peak in peaks]
 
 
 def _series(data: Mapping[str, Any], column: int) -> tuple[FloatArray, FloatArray]:

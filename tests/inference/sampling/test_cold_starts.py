@@ -27,7 +27,7 @@ def data_of(expression, y=WAVES, priors=None, **options):
 
 
 def starts_of(data, count=4, program="composite_gp", seed=0):
-    return cold_starts(program, data, count, np.random.default_rng(seed))
+    return cold_starts(program, data, np.random.default_rng(seed), count)
 
 
 def theta_of(data, start):
@@ -50,6 +50,28 @@ def test_the_first_start_has_the_highest_peak_of_each_column():
     in_x = peaks(X, WAVES, 8)
     for k, start in enumerate(others, start=1):
         np.testing.assert_allclose(periods(data, start)[1], in_x[k % len(in_x)], rtol=1e-5)
+
+
+def test_a_single_period_starts_at_the_highest_peak_and_at_the_next_ones():
+    data = data_of("PER[x] + SE")
+    in_x = peaks(X, WAVES, 8)
+    found = [periods(data, start)[0] for start in starts_of(data, 6)]
+    np.testing.assert_allclose(found, in_x[[0, 1, 0, 2, 0, 3]], rtol=1e-5)
+
+
+def test_short_length_scales_in_marked_columns_together_and_in_single_ones():
+    encoder = Encoder(ConfigurationSpace({f"x{i}": (0.0, 1.0) for i in range(3)}))
+    points = np.random.default_rng(0).random((150, 3))
+    y = np.sin(60 * points[:, 0]) + np.sin(50 * points[:, 2])
+    train = encoder.encode([{f"x{i}": value for i, value in enumerate(row)} for row in points])
+    model = sl.GaussianProcess(encoder, "matern").model
+    data = model.stan_data(train, y, train[:0])
+    found = cold_starts("matern_gp", data, np.random.default_rng(0))
+    scale = np.exp(data["lengthscale_location"])
+    short = [theta_of(data, start)["lengthscale"] < 0.5 * scale for start in found[:5]]
+    assert len(found) == 7
+    assert np.array(short).astype(int).tolist()[:2] == [[1, 1, 1], [1, 0, 1]]
+    assert {tuple(np.flatnonzero(row)) for row in short[2:]} == {(0,), (1,), (2,)}
 
 
 def test_leaves_of_one_column_start_at_different_peaks():
@@ -177,4 +199,4 @@ def test_chains_start_at_the_points_of_the_paths_if_pathfinder_fails(monkeypatch
     (call,) = posterior.record["calls"]
     data = gp.model.stan_data(gp.model.encoder.encode(configs), posterior.data["y"], gp.model.encoder.encode([]))
     assert "Pathfinder" not in posterior.record["inits"]
-    assert call["init"] == cold_starts("matern_gp", data, 2, np.random.default_rng(2))
+    assert call["init"] == cold_starts("matern_gp", data, np.random.default_rng(2))[:2]
