@@ -17,6 +17,7 @@ import slayr_py as sl
 from slayr_py.inference import check_kernel, replay
 from slayr_py.inference.prediction.stan_engine import coordinate_table
 from slayr_py.inference.sampling import programs
+from slayr_py.inference.sampling.cold_starts import cold_starts
 from slayr_py.inference.sampling.run import generate
 from slayr_py.kernels.base import KERNELS
 from slayr_py.study import load
@@ -164,6 +165,11 @@ def test_the_program_has_the_data_and_the_parameters_of_the_contract(tmp_path, p
     assert set(program["inputs"]) == {entry.name for entry in own.contract.entries} | priors
     assert list(program["parameters"]) == [parameter.coordinate for parameter in own.contract.parameters]
     assert set(program["transformed parameters"]) == {parameter.name for parameter in own.contract.parameters}
+    gp = sl.GaussianProcess(SPACE, own())
+    train = gp.model.encoder.encode(gp.model.encoder.sobol(12, 0))
+    data = gp.model.stan_data(train, np.arange(12.0), train[:0])
+    for start in cold_starts(own.contract.program, data, np.random.default_rng(0)):
+        assert set(start) == set(program["parameters"]) - {"z_warp"}
 
 
 @pytest.mark.stan

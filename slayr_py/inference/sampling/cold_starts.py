@@ -97,7 +97,9 @@ def quarter_of_period(periods: FloatArray, location: float, scale: float) -> flo
 
 
 def _short_lengthscales(data: Mapping[str, Any]) -> list[FloatArray]:
-    """Return scores of all length-scales: short in all columns, and in one at a time, the highest peak first."""
+    """Return scores of all length-scales: short in all columns, in those with marked peaks, and in one at a time."""
+    if "lengthscale_location" not in data:  # a kernel of the user
+        return [np.empty(0)]
     location, scale = (np.asarray(data[f"lengthscale_{name}"], dtype=np.float64) for name in ("location", "scale"))
     columns = _columns_of_lengthscales(data)
     series = {column: _series(data, column) for column in columns.values()}
