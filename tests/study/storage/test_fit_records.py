@@ -71,7 +71,7 @@ def test_a_mode_is_sought_from_the_last_one_also_when_resumed(plane, tmp_path):
     for key in (FIT_KEY, f"{FIT_KEY}:cost seconds"):
         records = [trial.user_attrs[key] for trial in whole.trials[10:]]
         # Random starts join the last mode when there are a tenth more observations.
-        assert [len(record["calls"]) for record in records] == [4, 4, 1]
+        assert [len(record["calls"]) for record in records] == [5, 5, 1]
         assert [record["arguments"]["searched"] for record in records] == [10, 11, 11]
         assert [record["start"] for record in records] == [None, {"trial": 10}, {"trial": 11}]
     assert all(each.identical for number in (11, 12) for each in replay(whole, number))
