@@ -21,7 +21,7 @@ from slayr_py.inference.sampling.numpy_density import NumpyDensity
 from slayr_py.inference.sampling.options import FitOptions
 from slayr_py.inference.sampling.output import Run, call, columns_of, shapes_of, variables_of
 from slayr_py.inference.sampling.population import improve
-from slayr_py.inference.sampling.seeds import starts_seed
+from slayr_py.inference.sampling.seeds import stan_seed, starts_seed
 from slayr_py.inference.sampling.warm_start import WarmStart
 from slayr_py.space import FloatArray
 
@@ -125,7 +125,7 @@ def chain_starts(job: Job) -> tuple[list[ColdStart], list[dict[str, Any]]]:
 
 
 def _cold_starts(job: Job) -> list[ColdStart]:
-    return cold_starts(job.model.name, job.data, np.random.default_rng(job.common["seed"]))
+    return cold_starts(job.model.name, job.data, np.random.default_rng(stan_seed(job.seed)))
 
 
 def _paths(

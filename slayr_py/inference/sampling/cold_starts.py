@@ -8,8 +8,9 @@ spread over the prior, and take length-scales and periods from the periodogram o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,6 +27,8 @@ SHORT = -2.0
 
 LITTLE_NOISE = -2.0
 """Score of little noise, since much noise explains everything."""
+
+_Peaks: TypeAlias = Callable[[int], FloatArray]  # periods at the highest peaks of a column of the inputs
 
 _SPREAD = 2.0  # largest absolute score of a random start
 _SHORTEST = -4.0  # score of a length-scale
@@ -57,7 +60,8 @@ def cold_starts(
     shapes = program_contracts()[program].coordinate_shapes_in(data)
     priors = CoordinatePriors({name: np.asarray(value, dtype=np.float64) for name, value in data.items()}, shapes)
     size = sum(int(np.prod(shape)) for shape in shapes.values())
-    short = _short_lengthscales(data)
+    peaks = cache(lambda column: highest_peaks(*_series(data, column)))
+    short = _short_lengthscales(data, peaks)
     count = max(4, len(short) + 2) if count is None else count
     scores = rng.uniform(-_SPREAD, _SPREAD, (count, size))
     by_name = priors.split(scores)
@@ -69,7 +73,7 @@ def cold_starts(
     if data["N"]:
         by_name["z_mu"][:] = _score_of_mean(data)
     if "z_period" in shapes:
-        _put_at_peaks(data, by_name["z_period"])
+        _put_at_peaks(data, peaks, by_name["z_period"])
     return as_starts(priors.split(priors.at_scores(scores)), shapes)
 
 
@@ -96,19 +100,19 @@ def quarter_of_period(periods: FloatArray, location: float, scale: float) -> flo
     return float(np.clip((np.log(periods[0] / 4) - location) / scale, _SHORTEST, 0.0))
 
 
-def _short_lengthscales(data: Mapping[str, Any]) -> list[FloatArray]:
+def _short_lengthscales(data: Mapping[str, Any], peaks: _Peaks) -> list[FloatArray]:
     """Return scores of all length-scales: short in all columns, in those with marked peaks, and in one at a time."""
     if "lengthscale_location" not in data:  # a kernel of the user
         return [np.empty(0)]
     location, scale = (np.asarray(data[f"lengthscale_{name}"], dtype=np.float64) for name in ("location", "scale"))
     columns = _columns_of_lengthscales(data)
-    series = {column: _series(data, column) for column in columns.values()}
-    periods = {column: highest_peaks(*values) for column, values in series.items()}
+    periods = {column: peaks(column) for column in columns.values()}
     everywhere = np.zeros(len(location))
     for i, column in columns.items():
         everywhere[i] = quarter_of_period(periods[column], location[i], scale[i])
     explained = {
-        column: explained_share(*series[column], found[0]) if len(found) else 0.0 for column, found in periods.items()
+        column: explained_share(*_series(data, column), found[0]) if len(found) else 0.0
+        for column, found in periods.items()
     }
     if len(explained) < 2:
         return [everywhere]
@@ -130,16 +134,16 @@ def _columns_of_lengthscales(data: Mapping[str, Any]) -> dict[int, int]:
     return {leaf.places["lengthscale"].start + i: column for leaf in leaves for i, column in enumerate(leaf.columns)}
 
 
-def _put_at_peaks(data: Mapping[str, Any], scores: FloatArray) -> None:
+def _put_at_peaks(data: Mapping[str, Any], peaks: _Peaks, scores: FloatArray) -> None:
     """Replace scores (starts, periods) by those of peaks, where the column of a period has any."""
     location, scale = (np.asarray(data[f"period_{name}"], dtype=np.float64) for name in ("location", "scale"))
     leaves = (leaf for leaf in Plan.from_stan_data(data).leaves if "period" in leaf.places)
     for i, leaf in enumerate(leaves):
-        logs = np.log(highest_peaks(*_series(data, leaf.columns[0])))
+        logs = np.log(peaks(leaf.columns[0]))
         if len(logs) and scale[i] > 0:
             # The periods of several leaves differ; that of a single leaf is at the highest peak in every other start.
-            peaks = [k * i if len(location) > 1 else (k + 1) // 2 * (k % 2) for k in range(len(scores))]
-            scores[:, i] = [(logs[peak % len(logs)] - location[i]) / scale[i] for peak in peaks]
+            ranks = [k * i if len(location) > 1 else (k + 1) // 2 * (k % 2) for k in range(len(scores))]
+            scores[:, i] = [(logs[rank % len(logs)] - location[i]) / scale[i] for rank in ranks]
 
 
 def _series(data: Mapping[str, Any], column: int) -> tuple[FloatArray, FloatArray]:

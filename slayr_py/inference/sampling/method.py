@@ -61,9 +61,12 @@ class Job:
     @cached_property
     def common(self) -> CommonArguments:
         """Arguments of all CmdStan calls; the program's data are written on first use."""
-        # Draws of a binary model are resampled by `log_density`, which is more accurate than the sampled density.
-        corrects = int(self.data["binary"] and not self.data["prior_only"])
-        return self._arguments("data", {"want_density": corrects}, self.folder)
+        return self._arguments("data", {"want_density": self._corrects}, self.folder)
+
+    @property
+    def _corrects(self) -> int:
+        """1 if draws are resampled by `log_density`, which for a binary model is more accurate than what is sampled."""
+        return int(self.data["binary"] and not self.data["prior_only"])
 
     def for_proposals(self, folder: str, *, corrects: bool) -> CommonArguments:
         """Return the arguments of a call whose draws are proposals: without the pointwise quantities of the program.
@@ -75,8 +78,7 @@ class Job:
         corrects : bool
             Whether the program computes `log_density`, if the common arguments do.
         """
-        corrects &= bool(self.data["binary"] and not self.data["prior_only"])
-        changes = {"want_density": int(corrects), "want_pointwise": 0}
+        changes = {"want_density": self._corrects if corrects else 0, "want_pointwise": 0}
         return self._arguments(f"{folder}-data", changes, self.folder / folder)
 
     def _arguments(self, name: str, changes: Mapping[str, Any], output: Path) -> CommonArguments:
